@@ -29,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   import: async () => (await import('./import/bench.ts')).imports,
   compat: async () => (await import('./compat/bench.ts')).compat,
   budgets: async () => (await import('./budgets/bench.ts')).budgets,
+  runtimes: async () => (await import('./runtimes/bench.ts')).runtimes,
   bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -39,7 +40,9 @@ const program = new Command('pnpm bench')
   .option('--json <file>', 'write all figures, with versions')
   .option('--rounds <n>', 'rounds of fresh processes', wholeNumber, 3)
   .option('--quick', 'smaller sizes', false)
-  .option('--only <stores>', 'stores: some of them, e.g. redis,etcd', (text: string) => text.split(','))
+  .option('--only <stores>', 'stores: some of them, e.g. redis,etcd; runtimes: bundle, workers or freezes', (text: string) =>
+    text.split(','),
+  )
   .option('--against <checkout>', 'local: compare with the packages of another checkout, as they were built there')
   .option('--no-build', 'measure the packages as they were built last')
   .action(async (names: string[], options: BenchOptions & { readonly json?: string; readonly build: boolean }) => {

@@ -93,7 +93,6 @@ class EndsAtOnce extends Ending {
 /** The parts of a request that only Hono has. */
 class HonoFramework<Name extends string> implements Framework<HonoArgs, Name> {
   readonly args: HonoArgs
-  readonly makers = 'c.json() or c.text()'
   readonly #c: Context
 
   constructor(c: Context) {

@@ -4,7 +4,7 @@ import { ThrottledError } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
-import { forwardedAddress, type ThrottleMiddleware, type ThrottleOptions, throttle } from '../src/index.ts'
+import { concurrency, forwardedAddress, type ThrottleMiddleware, type ThrottleOptions, throttle } from '../src/index.ts'
 import { NEWEST, serve } from './frameworks.ts'
 
 const ONE = { key: 'route', limit: 1, interval: '1h', clock: manualClock() } as const
@@ -238,6 +238,26 @@ describe('addresses', () => {
     failing.use(limit).get('/', (c) => c.text('hello'))
     expect(await statuses(failing, ['/', '/'])).toEqual([200, 429])
     expect(warnings).toEqual([expect.stringContaining('could not be found (no platform)')])
+  })
+
+  test.each([
+    ['Bun', { requestIP: () => ({ address: '192.0.2.1' }) }],
+    ['Bun in the environment', { server: { requestIP: () => ({ address: '192.0.2.1' }) } }],
+    ['Deno', { remoteAddr: { transport: 'tcp', hostname: '192.0.2.1', port: 1 } }],
+  ])('come from %s, where a streamed response keeps its slot', async (_, env) => {
+    const limit = throttle({
+      clock: ONE.clock,
+      policies: [
+        { name: 'rate', key: 'ip', limit: 5, interval: '1h' },
+        { name: 'flight', key: 'ip', limit: 1, algorithm: concurrency() },
+      ],
+    })
+    const app = new Hono().use(limit).get('/', (c) => c.text('hello'))
+    const left = () => limit.throttler.peek('192.0.2.1').parts.map(({ remaining }) => remaining)
+    const response = await app.request('/', {}, env)
+    expect(left()).toEqual([4, 0])
+    await response.text()
+    expect(left()).toEqual([4, 1])
   })
 
   test.each([

@@ -1,18 +1,34 @@
-// Runs the whole suite on each supported Node.js line and prints a table. Arguments are versions: `pnpm test:matrix 22 26`.
-import { mkdirSync, writeFileSync } from 'node:fs'
+// Runs the whole suite on each supported Node.js line, and the adapter contract on Bun and Deno, and prints a table. Arguments are
+// Node.js versions and names of runtimes: `pnpm test:matrix 22 26 bun`.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureEtcdServer } from '../src/etcd-server.js'
 import { onNode } from '../src/node.js'
 import { ensurePostgres } from '../src/postgres-server.js'
 import { ensureRedisServer } from '../src/redis-server.js'
 import { mustRun, run } from '../src/run.js'
+import { isRuntime, RUNTIMES, runtimeCommand } from '../src/runtimes.js'
+import { summaryFile } from '../src/summary-reporter.js'
 import { ROOT } from '../src/workspace.js'
 
+/** @import { Runtime } from '../src/runtimes.js' */
+/** @import { Summary } from '../src/summary-reporter.js' */
+
+/** The test files that run on Bun and Deno, by package. */
+const ON_RUNTIMES = {
+  express: ['test/adapter-contract'],
+  fastify: ['test/adapter-contract'],
+  koa: ['test/adapter-contract'],
+  hono: ['test/adapter-contract'],
+  web: ['test/adapter-contract'],
+  core: ['test/algorithms', 'test/central', 'test/counting', 'test/decide', 'test/http/request', 'test/leases', 'test/queue'],
+}
+
 const wanted = process.argv.slice(2)
-const versions = wanted.length > 0 ? wanted : ['20', '22', '24', '26']
-const bad = versions.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
+const lines = wanted.length > 0 ? wanted : ['20', '22', '24', '26', ...RUNTIMES]
+const bad = lines.find((line) => !isRuntime(line) && !/^\d+(\.\d+){0,2}$/.test(line))
 if (bad !== undefined) {
-  console.error(`${JSON.stringify(bad)} is not a Node.js version. Use for example 22 or 24.1.0`)
+  console.error(`${JSON.stringify(bad)} is not a Node.js version or runtime. Use for example 22, 24.1.0, ${RUNTIMES.join(' or ')}`)
   process.exit(2)
 }
 const missing = await ensureRedisServer()
@@ -24,22 +40,57 @@ for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (sk
 
 const logs = join(ROOT, 'node_modules', '.weir-matrix')
 mkdirSync(logs, { recursive: true })
-const rows = [['node', 'result', 'seconds']]
+const rows = [['runtime', 'result', 'seconds']]
 let failed = false
-for (const version of versions) {
+for (const line of lines) {
   const started = performance.now()
-  const env = await onNode(version)
-  const release = (await mustRun('node', ['--version'], { env })).trim()
-  console.log(`running on ${release}`)
-  const { status, stdout, output } = await run('node', [join(ROOT, 'packages/tooling/bin/test.js')], { cwd: ROOT, env })
+  const { release, result, status, output } = isRuntime(line) ? await onRuntime(line) : await onVersion(line)
   const log = join(logs, `${release}.log`)
   writeFileSync(log, output)
-  const last = stdout.trim().split('\n').at(-1) ?? ''
   if (status !== 0) {
     failed = true
     console.log(`${output.trim().split('\n').slice(-60).join('\n')}\nthe whole output: ${log}`)
   }
-  rows.push([release, /^\d+ passed, \d+ failed$/.test(last) ? last : 'did not finish', ((performance.now() - started) / 1000).toFixed(0)])
+  rows.push([release, result ?? 'did not finish', ((performance.now() - started) / 1000).toFixed(0)])
+}
+
+/** @typedef {{ release: string, result: string | undefined, status: number, output: string }} Row */
+
+/** @type {(version: string) => Promise<Row>} */
+async function onVersion(version) {
+  const env = await onNode(version)
+  const release = (await mustRun('node', ['--version'], { env })).trim()
+  console.log(`running on ${release}`)
+  const { status, stdout, output } = await run('node', [join(ROOT, 'packages/tooling/bin/test.js')], { cwd: ROOT, env })
+  const last = stdout.trim().split('\n').at(-1) ?? ''
+  return { release, result: /^\d+ passed, \d+ failed$/.test(last) ? last : undefined, status, output }
+}
+
+/** @type {(runtime: Runtime) => Promise<Row>} */
+async function onRuntime(runtime) {
+  const { file, args } = runtimeCommand(runtime)
+  const release = `${runtime} ${(await mustRun(file, ['--version'])).match(/\d+(\.\d+)+/)?.[0]}`
+  console.log(`running on ${release}`)
+  const script = `test:${runtime}`
+  const total = { passed: 0, failed: 0, status: 0, output: '' }
+  for (const [name, files] of Object.entries(ON_RUNTIMES)) {
+    const cwd = join(ROOT, 'packages', name)
+    const summary = join(cwd, summaryFile(script))
+    rmSync(summary, { force: true })
+    const env = { ...process.env, npm_lifecycle_event: script }
+    const { status, output } = await run(file, [...args, join('node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], { cwd, env })
+    total.output += output
+    try {
+      /** @type {Summary} */
+      const { passed, failed } = JSON.parse(readFileSync(summary, 'utf8'))
+      total.passed += passed
+      total.failed += failed
+    } catch {
+      return { ...total, release, result: undefined, status: 1 }
+    }
+    total.status = Math.max(total.status, status)
+  }
+  return { ...total, release, result: `${total.passed} passed, ${total.failed} failed` }
 }
 
 const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []

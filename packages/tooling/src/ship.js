@@ -43,7 +43,7 @@ export async function bundlePackage(out = 'dist') {
             return { code: withoutEffects(code), map: null }
           },
           buildEnd() {
-            chunkOf = chunks({ get: (id) => this.getModuleInfo(id), ids: [...this.getModuleIds()] }, Object.values(input))
+            chunkOf = chunks({ get: (id) => this.getModuleInfo(id), ids: [...this.getModuleIds()] }, input)
           },
         },
       ],
@@ -71,7 +71,8 @@ export async function bundlePackage(out = 'dist') {
       codeSplitting: {
         groups: [
           { name: (id) => INSTALL.exec(id)?.[1], debugName: 'peers', priority: 3 },
-          ...[SHARED, LATER].map((name, at) => ({ name, test: (/** @type {string} */ id) => chunkOf?.(id) === name, priority: 2 - at })),
+          { name: SHARED, test: (/** @type {string} */ id) => chunkOf?.(id) === SHARED, priority: 2 },
+          { name: (id) => chunkOf?.(id), debugName: 'later', priority: 1 },
         ],
       },
     })
@@ -135,36 +136,53 @@ function addCalls(node, calls) {
 
 /** The chunk of code that several entries use, or an entry and a part that is loaded later. */
 const SHARED = 'shared'
-/** The chunk of code that is loaded when first needed. */
-const LATER = 'later'
+/** The end of the name of a chunk that is loaded when first needed. */
+const LATER = '-later'
 
 /**
- * Decides which chunk a module belongs to. Modules of one entry belong to none, and stay in the entry's file.
+ * Decides which chunk a module belongs to. Modules of one entry belong to none, and stay in the entry's file. Code that is loaded later
+ * belongs to the smallest entry that loads it, because a bundle in one file contains each chunk that it loads later as a whole.
  *
  * @param {Graph} graph
- * @param {readonly string[]} inputs
+ * @param {Readonly<Record<string, string>>} inputs the files of the entries by their names
  * @returns {(id: string) => string | undefined}
  */
 function chunks({ get, ids }, inputs) {
   /** @param {string} start */
-  const reach = (start) => {
+  const reach = (start, later = false) => {
     const seen = new Set([start])
-    for (const id of seen) for (const next of get(id)?.importedIds ?? []) seen.add(next)
+    for (const id of seen) for (const next of nextOf(id, later)) seen.add(next)
     return seen
   }
-  const entries = new Set(inputs.map((file) => resolve(file)))
-  const fromEntries = [...entries].map(reach)
+  /**
+   * @param {string} id
+   * @param {boolean} later whether parts that it loads later count, too
+   */
+  const nextOf = (id, later) => {
+    const { importedIds = [], dynamicallyImportedIds = [] } = get(id) ?? {}
+    return later ? [...importedIds, ...dynamicallyImportedIds] : importedIds
+  }
+  const bySize = Object.entries(inputs)
+    .map(([name, file]) => ({ name, first: reach(resolve(file)), whole: reach(resolve(file), true) }))
+    .sort((a, b) => a.whole.size - b.whole.size)
+  /** @param {string} id */
+  const laterOf = (id) => {
+    const smallest = bySize.find(({ first, whole }) => whole.has(id) && !first.has(id))
+    return smallest === undefined ? SHARED : `${smallest.name}${LATER}`
+  }
+  const entries = new Set(Object.values(inputs).map((file) => resolve(file)))
+  const fromEntries = [...entries].map((id) => reach(id))
   const parts = new Set(ids.flatMap((id) => get(id)?.dynamicallyImportedIds ?? []))
-  const fromParts = [...parts].map(reach)
+  const fromParts = [...parts].map((id) => reach(id))
   // Parts that an entry also imports.
-  const fromBoth = [...parts].filter((id) => fromEntries.some((reached) => reached.has(id))).map(reach)
+  const fromBoth = [...parts].filter((id) => fromEntries.some((reached) => reached.has(id))).map((id) => reach(id))
   return (id) => {
     if (entries.has(id)) return undefined
     const users = fromEntries.filter((reached) => reached.has(id)).length
-    if (users === 0) return LATER
+    if (users === 0) return laterOf(id)
     const all = users + fromParts.filter((reached) => reached.has(id)).length
     if (all === 1) return undefined
-    return users === 1 && fromBoth.some((reached) => reached.has(id)) ? LATER : SHARED
+    return users === 1 && fromBoth.some((reached) => reached.has(id)) ? laterOf(id) : SHARED
   }
 }
 

@@ -95,6 +95,7 @@ describe('a bundler without a plugin for CommonJS', () => {
     '@weir/core/ipc',
     '@weir/core/adapter',
     '@weir/core/leases',
+    '@weir/core/hub',
   ])('can bundle %s', async (entry) => {
     const core = publicPackages().find(({ manifest }) => manifest.name === '@weir/core')
     const { metafile } = await build({

@@ -20,7 +20,8 @@ export class Ending extends EventEmitter {
     if (!this.#listens) {
       this.#listens = true
       const { signal } = this.#request
-      if (signal.aborted) this.end(false)
+      // Later, so that all listeners that are added together are called.
+      if (signal.aborted) queueMicrotask(() => this.end(false))
       else signal.addEventListener('abort', () => this.end(false), { once: true })
     }
     return super.on(event, listener)
@@ -49,9 +50,9 @@ export class Ending extends EventEmitter {
 
   /** Ends with the body of a response. The returned response has the same pieces, at the pace of its reader. */
   follow(response: Response): Response {
-    this.statusCode = response.status
+    this.statusCode = response?.status ?? 101
     // A server drops the body of an answer to HEAD without reading it.
-    if (response.body === null || this.#request.method === 'HEAD' || isSwitch(response)) {
+    if (isSwitch(response) || response.body === null || this.#request.method === 'HEAD') {
       this.end(true)
       return response
     }
@@ -80,7 +81,7 @@ export class Ending extends EventEmitter {
   }
 }
 
-/** Whether a response gives its connection to another protocol. In Workers it carries a `webSocket`. */
-export function isSwitch(response: Response): boolean {
-  return response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
+/** Whether a handler gives its connection to another protocol. In Workers the response carries a `webSocket`, in Bun there is none. */
+export function isSwitch(response: Response | undefined): boolean {
+  return response === undefined || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
 }

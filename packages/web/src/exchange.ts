@@ -49,8 +49,6 @@ export interface Framework<Args extends readonly unknown[], Name extends string>
   error(rejection: Rejection<Name>): Error
   /** Makes the standard response to a rejection. */
   answer(rejection: Rejection<Name>): Response
-  /** Functions that make a response, for a warning. */
-  readonly makers: string
 }
 
 /** Throttles a request: checks it, calls `next` if it is allowed, and returns the response with the limit fields. */
@@ -124,7 +122,7 @@ export async function rejected<Req, Args extends readonly unknown[], Name extend
   if (became === 'left' || outgoing.headersSent) return withoutClient(outgoing)
   if (became === 'answered') {
     if (response instanceof Response) return response
-    if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', `it returned no Response, as ${framework.makers} make one`)
+    if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', 'it must return a Response')
   }
   return framework.answer(rejection)
 }

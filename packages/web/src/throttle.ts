@@ -39,9 +39,9 @@ export type RequestOrEvent = Request | { readonly request: Request }
 /** Limits handlers of requests. Wraps a handler: `limit(handler)`. */
 export interface Limit<Name extends string = string> {
   /** Returns the handler with the limit before it. If the limit rejects a request, the handler doesn't run. */
-  <First extends RequestOrEvent = Request, Rest extends readonly unknown[] = []>(
-    handler: (first: First, ...rest: Rest) => Response | Promise<Response>,
-  ): (first: First, ...rest: Rest) => Promise<Response>
+  <First extends RequestOrEvent = Request, Rest extends readonly unknown[] = [], Answer extends Response | undefined = Response>(
+    handler: (first: First, ...rest: Rest) => Answer | Promise<Answer>,
+  ): (first: First, ...rest: Rest) => Promise<Answer | Response>
   /**
    * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise never rejects.
    *
@@ -196,7 +196,6 @@ const NONE_YET = undefined as unknown as Response
 class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
   /** Changed when a response exists, so that functions which run later get it. */
   readonly args: [request: Request, response: Response]
-  readonly makers = 'Response.json() and new Response()'
 
   constructor(request: Request) {
     this.args = [request, NONE_YET]

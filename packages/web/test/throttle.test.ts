@@ -144,6 +144,13 @@ describe('responses', () => {
     expect(warnings).toHaveLength(warned)
   })
 
+  test('of a connection that Bun has upgraded are undefined, and end at once', async () => {
+    const limit = throttle(FLIGHT)
+    const warnings = warningsOf(limit)
+    expect(await limit(() => undefined)(get())).toBeUndefined()
+    expect([left(limit), warnings]).toEqual([1, []])
+  })
+
   test('keep a slot until their body has been read, and are read at the pace of the client', async () => {
     const limit = throttle(FLIGHT)
     let pulled = 0
@@ -190,6 +197,17 @@ describe('responses', () => {
     await end(response, gone, () => controller?.error(new Error('boom')))
     expect(limit.throttler.peek('all').parts.map(({ remaining }) => remaining)).toEqual([1, 1])
     if (_what === 'the reader cancels') expect(reason).toBe('enough')
+  })
+
+  test('are refunded if the client left before its request was decided', async () => {
+    const gone = new AbortController()
+    const key = async () => {
+      gone.abort()
+      return 'all'
+    }
+    const limit = throttle({ ...ONE, key, skipFailedRequests: true })
+    await limit(hello)(get('/', { signal: gone.signal }))
+    expect(left(limit)).toBe(1)
   })
 
   test('to HEAD release their slot although no server reads their body', async () => {
@@ -278,7 +296,7 @@ describe('rejections', () => {
     const warnings = warningsOf(limit)
     await limit(hello)(get())
     expect((await limit(hello)(get())).headers.get('content-type')).toBe('application/problem+json')
-    expect(warnings).toEqual([expect.stringContaining('it returned no Response, as Response.json() and new Response() make one')])
+    expect(warnings).toEqual([expect.stringContaining('Option "handler": it must return a Response')])
   })
 })
 

@@ -47,6 +47,8 @@ test('a wrapped handler keeps its arguments', () => {
     Response.json([request.nextUrl, await params]),
   )
   expectTypeOf(next).toEqualTypeOf<(request: FrameworkRequest, context: { params: Promise<{ id: string }> }) => Promise<Response>>()
+  const upgraded = limit((_request, server: { upgrade(): boolean }) => (server.upgrade() ? undefined : new Response()))
+  expectTypeOf(upgraded).returns.toEqualTypeOf<Promise<Response | undefined>>()
   const event = limit(({ params }: FrameworkEvent) => Response.json(params.id))
   expectTypeOf(event).toEqualTypeOf<(event: FrameworkEvent) => Promise<Response>>()
   const app = new Hono<{ Bindings: { secret: string } }>()

@@ -11,7 +11,7 @@ export function shardOf(key: string, shards: number): number {
 
 /**
  * The part of a sync for each shard, if there is one. Heartbeats go to all shards, and reports about processes to the first one only. A
- * request without any part asks the first one for its time.
+ * request without any part gets the time of the first one.
  */
 export function split(request: SyncRequest, shards: number): readonly (SyncRequest | undefined)[] {
   const { heartbeat, entries, blocks } = request

@@ -84,7 +84,7 @@ export class FakeObjects implements HubNamespace {
   }
 }
 
-/** A connection that also asks for announcements every few milliseconds, because they come with replies. */
+/** A connection that also fetches announcements every few milliseconds, because they come with replies. */
 export function polling(connection: StoreConnection): StoreConnection {
   const policy: StorePolicy = { id: 'poll', width: 60_000, cells: 1, limit: 10, hot: 10, ttl: 120_000 }
   // Units of 0 write nothing. There are enough keys to reach every object.

@@ -26,6 +26,7 @@ const key = (request: Request) => request.headers.get('x-key') ?? 'all'
 const ok = () => new Response('ok')
 
 const limits = {
+  first: throttle({ name: 'first', key, limit: 3, interval: '1h', store }),
   background: throttle({ name: 'background', key, limit: 100, interval: '1h', store }),
   sharded: throttle({ name: 'sharded', key, limit: 100, interval: '1h', store: durableObjectStore('WEIR', { shards: 3 }) }),
   central: throttle({ name: 'central', key, limit: 20, interval: '1h', coordination: 'central', store }),

@@ -35,6 +35,12 @@ async function allowedOf(path: string, key: string, requests: number, pause = 0)
 }
 
 describe('three isolates of a Worker with a Durable Object in workerd', () => {
+  test('requests count from the first one of an isolate on', async () => {
+    const statuses: number[] = []
+    for (let i = 0; i < 5; i++) statuses.push(await statusOf(0, '/first', 'a'))
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+  })
+
   test.each(['/background', '/sharded'])('%s: the limit holds over all of them, although no request waits', async (path) => {
     const allowed = await allowedOf(path, 'a', 200, 5)
     expect(allowed).toBeGreaterThanOrEqual(95)

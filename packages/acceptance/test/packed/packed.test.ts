@@ -7,9 +7,11 @@ import { type Packed, packPublicPackages } from '@weir/tooling/pack'
 import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { mustRun, run } from '@weir/tooling/run'
+import { RUNTIMES } from '@weir/tooling/runtimes'
 import { publicPackages, ROOT } from '@weir/tooling/workspace'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Counts, runOn } from './on-runtimes.ts'
 import { compile, entriesProgram, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
 
 const names = publicPackages().map(({ manifest }) => manifest.name)
@@ -124,8 +126,15 @@ describe('the pages that errors and warnings name', () => {
   })
 })
 
+/** Leaves out the parts that an application loads later. */
+const WITHOUT_LATER: Plugin = {
+  name: 'parts that are loaded later',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : undefined)),
+}
+
 describe('the bundle of an application', () => {
-  const sizeOf = async (resolveDir: string, conditions: string[]) => {
+  const sizeOf = async (resolveDir: string, conditions: string[], whole: boolean) => {
     const { outputFiles } = await build({
       stdin: { contents: "export { throttle } from '@weir/express'", resolveDir },
       bundle: true,
@@ -134,21 +143,18 @@ describe('the bundle of an application', () => {
       platform: 'node',
       format: 'esm',
       conditions,
-      plugins: [
-        {
-          name: 'parts that are loaded later',
-          setup: ({ onResolve }) =>
-            onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : undefined)),
-        },
-      ],
+      plugins: whole ? [] : [WITHOUT_LATER],
     })
     return outputFiles[0]?.contents.length ?? 0
   }
 
-  it('has no more than what it imports, although the modules are in a few files', async () => {
-    const fromSources = await sizeOf(find('@weir/express').directory, ['@weir/source'])
+  it.each([
+    ['at its start', false],
+    ['in one file', true],
+  ])('has no more than what it imports, although the modules are in a few files: %s', async (_, whole) => {
+    const fromSources = await sizeOf(find('@weir/express').directory, ['@weir/source'], whole)
     expect(fromSources).toBeGreaterThan(100_000)
-    expect(await sizeOf(projectOf(flavours[0] as Flavour), [])).toBeLessThan(1.02 * fromSources)
+    expect(await sizeOf(projectOf(flavours[0] as Flavour), [], whole)).toBeLessThan(1.02 * fromSources)
   })
 })
 
@@ -212,5 +218,44 @@ describe.each(flavours)('in an empty project ($name)', (flavour) => {
       console.log(${JSON.stringify(entries)}.map((entry) => require.resolve(entry)).join('\\n'))`
     const paths = await mustRun(process.execPath, ['--conditions=@weir/source', '--input-type=module', '-e', script], { cwd: directory })
     for (const path of paths.trim().split('\n')) expect(path).toMatch(/[\\/]dist[\\/]cjs[\\/][\w-]+\.js$/)
+  })
+})
+
+describe.each(RUNTIMES)('on %s', (runtime) => {
+  const directory = projectOf(flavours[0] as Flavour)
+
+  it('two processes share their limits through Redis, in all servers, and end without a warning', async () => {
+    const ended = await Promise.all(
+      ['first', 'second'].map((role) => runOn(runtime, directory, 'programs/on-runtimes.ts', [redis.url, `on-${runtime}`, role])),
+    )
+    const counts = ended.map(({ status, output }): Counts => {
+      // A warning would be no JSON.
+      if (status !== 0 || !output.startsWith('{')) throw new Error(output)
+      return JSON.parse(output)
+    })
+    expect(counts.map(({ background }) => background)).toEqual([12, 8])
+    for (const [index, name] of ['express', 'fastify', 'hono', 'web'].entries()) {
+      const servers = counts.map(({ servers }) => servers[index])
+      expect(servers.reduce((sum, server) => sum + (server?.allowed ?? Number.NaN), 0)).toBe(20)
+      for (const server of servers)
+        expect(server).toMatchObject({
+          rejected: 25 - (server?.allowed ?? Number.NaN),
+          headers: {
+            'content-type': expect.stringContaining('application/problem+json'),
+            'ratelimit-policy': `"${name}";q=20;w=82800`,
+            ratelimit: expect.stringMatching(new RegExp(`^"${name}";r=0;t=\\d+$`)),
+            'retry-after': expect.stringMatching(/^[1-9]\d*$/),
+          },
+        })
+    }
+    // The platform reports the client's address to @weir/web.
+    for (const { servers } of counts) expect(servers[3]).toMatchObject({ used: 20 })
+  })
+
+  it('workers of node:cluster share a limit through their primary, and end without a warning', async () => {
+    const { status, output } = await runOn(runtime, directory, 'programs/cluster-on-runtimes.ts')
+    expect(output).toMatch(/^\d+\n\d+\n$/)
+    expect(output.split('\n').reduce((sum, line) => sum + Number(line), 0)).toBe(20)
+    expect(status).toBe(0)
   })
 })

@@ -16,6 +16,8 @@ export interface Exchange extends MeterExchange, BlockExchange, Pick<Syncing, 'n
   readonly silent: boolean
   /** When the store last came back, on the monotonic clock. -Infinity if it was never down. */
   readonly storeUpAt: number
+  /** Whether the process has stood still lately. It may do so again right after a response, so each unit is sent at once. */
+  freezes(now: number): boolean
   /** When the sync was sent that found it up. Other processes probe at the same moment. */
   readonly foundAt: number
   /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */

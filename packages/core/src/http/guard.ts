@@ -350,11 +350,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { version } = this.#compiled
     try {
       const read = await reading
-      if (read !== undefined && this.#syncs && this.side.stale) await this.side.refresh(read.keys, read.applying, FRESH_WITHIN)
+      const stale = read !== undefined && this.#syncs && this.side.stale
+      if (stale) await this.side.refresh(read.keys, read.applying, FRESH_WITHIN)
       // The request was read with the old rules, whose indexes may differ.
       if (version !== this.side.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
-      return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
+      const decision = await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
+      // The process may be frozen again right after its response. Until it runs again, other processes would miss this request.
+      if (stale) await this.side.sendDue()
+      return decision
     } catch (error) {
       return this.#pass(error)
     }

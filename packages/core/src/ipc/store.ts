@@ -10,6 +10,7 @@ import type { Store } from '../throttler/coordinator.ts'
 import { afterSilence } from '../time/after-silence.ts'
 import { type ChannelUser, parentChannel } from './channel.ts'
 import { type IpcMessage, pack, packDecide } from './envelope.ts'
+import { startedByPm2 } from './pm2.ts'
 import { servedHub } from './serve.ts'
 
 /** Options of `ipcStore`. */
@@ -32,9 +33,9 @@ export interface IpcStoreOptions {
  * Each side checks the other's messages. A child is trusted like any other process: it can send wrong counts and block keys. But through
  * Weir it can't end its parent or siblings, or make them use more than a bounded amount of memory.
  *
- * If the parent doesn't answer, policies use their `failMode`, and the process emits one warning.
+ * If the parent doesn't answer, policies use their `failMode`, and the process emits one warning. PM2 can't be the parent.
  *
- * @throws {WeirError} `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ * @throws {WeirError} `WEIR_INVALID_OPTION`, also in a process that PM2 started. `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * if (cluster.isPrimary) {
@@ -48,6 +49,13 @@ export function ipcStore(options: IpcStoreOptions = {}): Store {
   checkSockets('ipcStore')
   checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: "1s" }')
   const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
+  if (servedHub() === undefined && startedByPm2()) {
+    const next = 'Use redisStore(url) from "@weir/redis". If this process has children of its own, call serveIpc() before ipcStore().'
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `ipcStore() can't share counts between processes of PM2, because PM2 doesn't serve it. ${next}`,
+    )
+  }
   return backgroundStore({
     kind: 'ipc',
     reserves: true,

@@ -28,6 +28,8 @@ export interface CalendarOptions {
 }
 
 const DAY = 86_400_000
+/** The names of UTC. Node.js and Deno report all of them as "UTC", and Bun as they were given. */
+const UTC = /^(\+00:00|(Etc\/)?(GMT([+-]?0)?|Greenwich|UCT|UTC|Universal|Zulu))$/
 /** A twelfth of a mean Gregorian year. */
 const MONTH = 2_629_746_000
 /** Days of the week in the order of the epoch, which began on a Thursday. The index of each is the number of its first day. */
@@ -107,7 +109,7 @@ class Zone {
       throw invalidOption('calendar.timeZone', timeZone, 'a time zone of the IANA database, such as "Europe/Prague" or "UTC"')
     }
     const { timeZone: name } = this.#format.resolvedOptions()
-    this.name = name === '+00:00' ? 'UTC' : name
+    this.name = UTC.test(name) ? 'UTC' : name
   }
 
   /** The difference in milliseconds between UTC and the clocks of the zone at a time. */

@@ -154,6 +154,7 @@ class BackgroundCoordinator implements Coordinator {
         failed: (error, entries, sent, received, passing) => link.failed(error, entries, sent, received, passing),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
+        thawed: (now) => link.thawed(now),
         silence: (silent, now) => link.silence(silent, now),
         tooManyBlocks: () => this.#warn(new WeirError('WEIR_STORE_UNAVAILABLE', TOO_MANY_BLOCKS), 'blocks'),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
@@ -188,6 +189,7 @@ class BackgroundCoordinator implements Coordinator {
       get storeUpAt() {
         return link.storeUpAt
       },
+      freezes: (now) => loop.freezes.lately(now),
       get foundAt() {
         return link.foundAt
       },
@@ -247,6 +249,10 @@ class BackgroundCoordinator implements Coordinator {
     return this.#later.loading
   }
 
+  begin(): void {
+    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
+  }
+
   join(throttler: Coordinated): void {
     this.throttlers = [...this.throttlers, throttler]
     if (this.throttlers.length > 1) {
@@ -262,7 +268,6 @@ class BackgroundCoordinator implements Coordinator {
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
-    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
     const connection = openStore(this.#point, {
       id: this.nodeId,
       clock: this.#clock,
@@ -295,9 +300,13 @@ class BackgroundCoordinator implements Coordinator {
     this.#loop.watching = true
   }
 
+  sendDue(): Promise<void> {
+    return this.#loop.sendDue()
+  }
+
   refresh(keys: readonly MeterKey[], timeout: number): Promise<void> {
     const [loop, link] = [this.#loop, this.#link]
-    return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freshen())
+    return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freezes.freshen())
   }
 
   async flush(timeout: number): Promise<boolean> {

@@ -156,6 +156,11 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     return this.#engine.coordinator?.stale === true
   }
 
+  /** Sends due counts. Resolves once the connection has them, without waiting for an answer. */
+  async sendDue(): Promise<void> {
+    await this.#engine.coordinator?.sendDue()
+  }
+
   /** Reads the keys of a request from the store. Resolves when that is done, or after `timeout` milliseconds. */
   refresh(keys: readonly (string | undefined)[], applying: readonly number[], timeout: number): Promise<void> {
     const { coordinator, limiters } = this.#engine

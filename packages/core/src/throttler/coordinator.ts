@@ -114,6 +114,8 @@ export interface Coordinator {
    * @throws WeirError `WEIR_DUPLICATE_POLICY` if another throttler has one of them, or another rule of its name. Then nothing has changed
    */
   serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void
+  /** Called before the first roll of a throttler. Clocks may have stood still since its creation. */
+  begin(): void
   /** Starts to sync the counts of a throttler for which it was made. */
   join(throttler: Coordinated): void
   /** Sends the counts of meters that are no longer used. */
@@ -131,6 +133,8 @@ export interface Coordinator {
   /** Whether the process has just stood still for a second or longer and has read no counts since. Only if `watchStale` was called. */
   readonly stale: boolean
   watchStale(): void
+  /** Sends due counts. Resolves once the connection has them. */
+  sendDue(): Promise<void>
   /** Reads keys from the store, and takes over their units and blocks. Resolves when that is done, or after `timeout` milliseconds. */
   refresh(keys: readonly MeterKey[], timeout: number): Promise<void>
   /** Sends all counts. Resolves with whether that succeeded within `timeout` milliseconds. */

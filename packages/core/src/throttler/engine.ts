@@ -249,6 +249,7 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
     // Where nothing may be started outside of requests, the first request starts it.
     if (this.#life !== 'idle' || this.clock.stopped) return
     this.#local.begin()
+    this.coordinator?.begin()
     this.#rollAll()
     this.#life = 'running'
     if (this.coordinator === undefined) {

@@ -89,6 +89,12 @@ const NOT_SENT: ReadonlySet<unknown> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
+/** The code of an error of `fetch`. Node.js sets it in the cause, Bun in the error, and Deno nowhere. */
+function codeOf(error: unknown): unknown {
+  const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } | null }
+  return cause?.code ?? code
+}
+
 /**
  * A `fetch` that waits for its turn, see `acquire`, and follows the other side's limits. If an answer shows that no request is left, the
  * key is blocked in all processes until requests are left again: a 429, 403 or 503 with `Retry-After`, `RateLimit` fields, or
@@ -131,7 +137,7 @@ export function limitedFetch<Name extends string>(
     try {
       response = await (request === undefined ? globalThis.fetch(input, init) : request.call(this, input, init))
     } catch (error) {
-      if (NOT_SENT.has((error as { cause?: { code?: unknown } } | undefined)?.cause?.code)) receipt?.cancel()
+      if (NOT_SENT.has(codeOf(error))) receipt?.cancel()
       else receipt?.settle()
       throw error
     } finally {

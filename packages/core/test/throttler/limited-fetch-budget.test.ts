@@ -230,6 +230,12 @@ test('a call without a connection returns all units, and one that breaks later c
   expect(await used()).toEqual([2, 2_000])
 })
 
+test('a call without a connection returns all units if the error itself has the code, as in Bun', async () => {
+  const { get, used } = calling({ fetch: () => Promise.reject(Object.assign(new TypeError('refused'), { code: 'ECONNREFUSED' })) })
+  await expect(get('http://localhost/')).rejects.toThrow('refused')
+  expect(await used()).toEqual([0, 0])
+})
+
 test('a response without a body settles at once', async () => {
   const url = await listening((req, res) => res.writeHead(req.method === 'HEAD' ? 200 : 204, { 'Content-Type': 'application/json' }).end())
   const seen: unknown[] = []

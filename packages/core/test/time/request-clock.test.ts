@@ -5,6 +5,7 @@ import { memoryStore } from '../../src/hub/memory-store.ts'
 import { snapshot } from '../../src/inspect/snapshot.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { RequestClock, type RequestRuntime } from '../../src/time/request-clock.ts'
+import { seeded } from '../support/nodes.ts'
 
 /** A runtime as Workers are: nothing may be started outside of requests, and what a request starts ends with it. */
 class Runtime implements RequestRuntime {
@@ -217,7 +218,7 @@ describe('a throttler that requests drive', () => {
         policies: [{ name: 'p', limit: 100, interval: '10s' }],
         clock: new RequestClock(runtime),
         store: { ...store, open: (node) => store.open(node) },
-        random: () => (which + Math.random()) / 2,
+        random: seeded(which + 1),
       }),
     )
     let allowed = 0

@@ -46,6 +46,8 @@ export class NodeClock implements Clock {
   readonly #timers = new Set<QueuedEvent>()
   #wallOffset: number
   #stalledUntil = Number.NEGATIVE_INFINITY
+  /** What waits for the end of a freeze. Undefined unless the machine is frozen. */
+  #frozen: (() => void)[] | undefined
   #stopped = false
   #events = 0
 
@@ -96,10 +98,23 @@ export class NodeClock implements Clock {
     this.#stalledUntil = until
   }
 
+  /** Freezes this machine until `thaw`, like a function between two requests. Timers and messages wait. */
+  freeze(): void {
+    this.#frozen ??= []
+  }
+
+  /** Continues. Whatever became due meanwhile runs now, in its order. */
+  thaw(): void {
+    const waiting = this.#frozen ?? []
+    this.#frozen = undefined
+    for (const run of waiting) run()
+  }
+
   /** Runs a callback for a message that arrives at this machine: immediately, or when its event loop is free again. */
   dispatch(run: () => void, settles = true): void {
     if (this.#stopped) return
-    if (this.#time.now < this.#stalledUntil) this.#time.at(this.#stalledUntil, () => this.dispatch(run, settles), settles)
+    if (this.#frozen !== undefined) this.#frozen.push(() => this.dispatch(run, settles))
+    else if (this.#time.now < this.#stalledUntil) this.#time.at(this.#stalledUntil, () => this.dispatch(run, settles), settles)
     else {
       this.#events++
       run()

@@ -79,11 +79,12 @@ export class BackgroundFixedWindow implements WindowRule {
 
   /** Requests a sync if `cost` more units make one due. Otherwise sets the gate to where one may be due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
-    const { fields } = this.#meter.table
+    const { exchange, table } = this.#meter
+    const { fields } = table
     const active = this.#records.find(slot)
     const unsent = this.#records.unsent(slot, base)
     const due = this.#dueAt(base, active, now)
-    if (unsent + cost >= due || active?.hello === true) {
+    if (unsent + cost >= due || active?.hello === true || exchange.freezes(now)) {
       this.#meter.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
       return
     }

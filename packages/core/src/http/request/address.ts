@@ -138,7 +138,12 @@ function oldIPv4(host: string): Address | undefined {
 
 /** An IPv6 address in lower case without its longest row of zeros (RFC 5952), as URLs spell it. */
 function canonicalIPv6(address: string): string {
-  return new URL(`http://[${address}]`).hostname.slice(1, -1)
+  // The URLs of Bun can't end with every dotted quad.
+  const hexadecimal = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...quad: string[]) => {
+    const [first = 0, second = 0, third = 0, fourth = 0] = quad.slice(0, 4).map(Number)
+    return `${((first << 8) | second).toString(16)}:${((third << 8) | fourth).toString(16)}`
+  })
+  return new URL(`http://[${hexadecimal}]`).hostname.slice(1, -1)
 }
 
 /** The eight groups of an address that `canonicalIPv6` returned. */

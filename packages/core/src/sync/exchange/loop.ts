@@ -19,6 +19,7 @@ import { checkReply, type Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import { DueKeys } from './due-keys.ts'
 import { type Flight, Flights } from './flights.ts'
+import { Freezes, STOOD_STILL } from './freezes.ts'
 import { Inquiries } from './inquiries.ts'
 import { SpanWalks } from './walks.ts'
 
@@ -30,6 +31,8 @@ export interface SyncObserver {
   failed(error: unknown, entries: number, sent: number, received: number, passing: boolean): void
   /** Called at each tick, before anything is sent. Returns when the next one must come at the latest. */
   tick(now: number): number
+  /** The process has stood still. */
+  thawed(now: number): void
   /** The store owes an answer for much longer than usual, or has answered after that. */
   silence(silent: boolean, now: number): void
   /** The time that this process uses, if the store needs it. */
@@ -70,10 +73,6 @@ const PROBE = 200
 const USUAL_PROBES = 5
 /** The least time between two probes, in milliseconds. */
 const LEAST_DISTANCE = 20
-/** A timer that fires this much too late, in milliseconds, shows that the process stood still, as a function does between two requests. */
-const STOOD_STILL = 500
-/** Milliseconds after that in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
-const REPLACING = 500
 /**
  * After its start a process sends heartbeats at ever longer distances, this one first, in milliseconds: the others of a fleet that
  * starts at the same moment are not there yet at the first one.
@@ -114,12 +113,8 @@ export class SyncLoop {
   #distance = FIRST_DISTANCE
   #cursor: string | undefined
   #idle: (() => void)[] = []
-  /** When the process ran again after it had stood still, and when a request last waited for a sync because of that. */
-  #thawedAt = Number.NEGATIVE_INFINITY
-  #freshAt = Number.NEGATIVE_INFINITY
-  /** The time of the last tick. */
-  #tickedAt = { wall: Number.POSITIVE_INFINITY, monotonic: 0 }
-  /** Whether syncs have failed since then, so that their counts must be sent again. */
+  readonly freezes: Freezes
+  /** Whether syncs have failed since the process stood still, so that their counts must be sent again. */
   #failedThawing = false
   /** Whether requests depend on `stale`. Then ticks are never far apart. */
   watching = false
@@ -127,6 +122,7 @@ export class SyncLoop {
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
+    this.freezes = new Freezes(options.clock)
     this.#alarm = new Alarm(options.clock, (at) => this.#tick(at))
     this.#walks = new SpanWalks(options.random)
     this.#meters = options.meters
@@ -152,14 +148,7 @@ export class SyncLoop {
   /** Whether the process has just stood still and has read no counts since. */
   get stale(): boolean {
     if (!this.#running || this.storeDown || !this.#flights.answered) return false
-    const now = this.#clock.monotonic()
-    if (now >= this.#alarm.at + STOOD_STILL || this.#jumped(now)) return true
-    return this.#freshAt < this.#thawedAt && now < this.#thawedAt + STOOD_STILL
-  }
-
-  /** A request has read counts. */
-  freshen(): void {
-    this.#freshAt = this.#clock.monotonic()
+    return this.freezes.stale(this.#clock.monotonic(), this.#alarm.at)
   }
 
   /** Requests a sync of a key at `at`, or as soon after it as a batch is free. */
@@ -167,6 +156,12 @@ export class SyncLoop {
     this.#dueKeys.add(meter, slot, at)
     if (at <= this.#clock.monotonic()) this.#soon()
     else this.#wake(at)
+  }
+
+  /** Sends what is due. Resolves once the connection has it, because connections write within a turn of the event loop. */
+  sendDue(): Promise<void> {
+    this.#tick()
+    return new Promise((resolve) => this.#clock.defer(resolve))
   }
 
   /** Ticks soon, because the observer has something new to look after. */
@@ -297,15 +292,12 @@ export class SyncLoop {
     if (this.#running) this.#alarm.setBy(at)
   }
 
-  /** @param dueAt when it should have been called. Undefined if it was called at once */
-  #tick(dueAt = Number.POSITIVE_INFINITY): void {
+  /** @param dueAt when the alarm should have called it, or will call it next */
+  #tick(dueAt: number = this.#alarm.at): void {
     if (!this.#running) return
     const now = this.#clock.monotonic()
-    if (now >= dueAt + STOOD_STILL || this.#jumped(now)) {
-      this.#thawedAt = now
-      this.#flights.thawed(now)
-    }
-    this.#tickedAt = { wall: this.#clock.now(), monotonic: now }
+    this.#noticeFreeze(now, dueAt)
+    this.freezes.ticked(now)
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
     for (const flight of this.#flights.lost(now)) this.#failed(flight, neverAnswered())
@@ -314,10 +306,11 @@ export class SyncLoop {
     this.#schedule(now)
   }
 
-  /** Whether the wall clock was set forward. The other clock may stand still too, for example while a machine is suspended. */
-  #jumped(now: number): boolean {
-    const { wall, monotonic } = this.#tickedAt
-    return this.#clock.now() - wall >= now - monotonic + STOOD_STILL
+  /** Notices that the process stood still. The first event after that may be a timer, an answer or the end of a connection. */
+  #noticeFreeze(now: number, dueAt: number): void {
+    if (!this.freezes.notice(now, dueAt)) return
+    this.#flights.thawed(now)
+    this.#observer.thawed(now)
   }
 
   #listen(now: number): void {
@@ -402,6 +395,8 @@ export class SyncLoop {
     if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
     const { batch, blocks, beat, sent } = flight
+    this.#noticeFreeze(now, this.#alarm.at)
+    this.freezes.answered(sent)
     const wasProbing = this.#probing
     const wasSilent = this.#flights.succeeded(flight, now, this.storeDown)
     // The store has answered a later sync, so these are lost. Their timeouts would only make it seem down again.
@@ -436,8 +431,9 @@ export class SyncLoop {
     if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
     const { batch, sent } = flight
+    this.#noticeFreeze(now, this.#alarm.at)
     this.#giveUp(flight, now)
-    const replacing = !this.storeDown && now < this.#thawedAt + REPLACING
+    const replacing = !this.storeDown && this.freezes.replacing(now)
     if (replacing) this.#failedThawing = true
     // Measures from the time of sending, so that a store that rejects at once and a store that hangs are probed alike.
     const again = replacing ? this.#beatenAt + LEAST_DISTANCE : this.#probeAfter(Math.max(sent, this.#beatenAt))

@@ -133,6 +133,11 @@ export class StoreState {
     this.#invalidate(now, true)
   }
 
+  /** The process has stood still and may do so again before its next timer, so keys send their units at once from now on. */
+  thawed(now: number): void {
+    this.#invalidate(now, false)
+  }
+
   #recovered(sent: number, now: number): void {
     this.#host.loop.storeDown = false
     this.state = 'synced'

@@ -104,6 +104,7 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'nestjs ThrottleAsyncOptions': OPTIONS,
   'postgres SchemaOptions': 'docs/guides/postgres.md',
   'redis ClusterTarget': OPTIONS,
+  'workers DurableObjectStoreOptions': 'packages/workers/README.md',
 }
 
 /** Packages and types whose options need no page: values that functions return, other libraries' settings, and tools for tests. */
