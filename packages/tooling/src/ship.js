@@ -166,7 +166,10 @@ function chunks({ get, ids }, inputs) {
     .map(([name, file]) => ({ name, first: reach(resolve(file)), whole: reach(resolve(file), true) }))
     .sort((a, b) => a.whole.size - b.whole.size)
   /** @param {string} id */
-  const laterOf = (id) => `${bySize.find(({ first, whole }) => whole.has(id) && !first.has(id))?.name}${LATER}`
+  const laterOf = (id) => {
+    const smallest = bySize.find(({ first, whole }) => whole.has(id) && !first.has(id))
+    return smallest === undefined ? SHARED : `${smallest.name}${LATER}`
+  }
   const entries = new Set(Object.values(inputs).map((file) => resolve(file)))
   const fromEntries = [...entries].map((id) => reach(id))
   const parts = new Set(ids.flatMap((id) => get(id)?.dynamicallyImportedIds ?? []))

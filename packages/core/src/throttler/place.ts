@@ -35,11 +35,13 @@ export function placeOfCall(): Place {
 
 /** The place in the application that called Weir with this stack. */
 export function placeIn([shown, sites]: Stack): Place {
-  const frames = shown.map(originalOf)
+  const originals = shown.map(originalOf)
   // The adapters are beside this package, in a checkout too.
-  const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
+  const beside = [shown, originals].map(([own = '']) => /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(own)?.[1]).find(Boolean)
   const isOurs = (frame: string): boolean =>
     OURS.test(frame) || (beside !== undefined && frame.includes(beside) && /[\\/](?:src|dist)[\\/]/.test(frame))
+  // Bundlers may look for our own sources in a wrong folder.
+  const frames = shown.map((frame, i) => (isOurs(frame) ? frame : (originals[i] as string)))
   const nearest = frames.findIndex((frame) => !isOurs(frame))
   const own = frames.findIndex((frame) => !isOurs(frame) && !FOREIGN.test(frame))
   const text = frames[own] ?? frames[nearest] ?? ''
