@@ -1,4 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-// Tests in workerd, the runtime of Cloudflare Workers, run on real time, as most others here.
-export default weirTests({ test: { hookTimeout: 60_000, testTimeout: 30_000 } })
+// Tests in workerd, the runtime of Cloudflare Workers, run on real time. Most of it is waiting: meanwhile another file runs.
+export default weirTests({ test: { maxWorkers: 3 } })

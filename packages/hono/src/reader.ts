@@ -1,5 +1,5 @@
 import { anyReadings, pathOf, type RequestReader } from '@weir/core/adapter'
-import { foundAddress } from '@weir/web/adapter'
+import { foundAddress, socketOf } from '@weir/web/adapter'
 import type { Context } from 'hono'
 import { type AddressOf, reportedAddress } from './address.ts'
 import { platformIn } from './platform.ts'
@@ -22,9 +22,9 @@ export function honoReader(address: AddressOf = reportedAddress): RequestReader<
     pattern: patternOf,
     samples: samplesOf,
     ip: (c: Context) => foundAddress(address(c), 'getConnInfo(c).remote.address'),
-    socket: (c: Context) => platformIn(c).socket?.(c.req.raw),
+    socket: (c: Context) => socketOf(platformIn(c), c.req.raw),
     howToTrust: (c: Context) =>
-      platformIn(c).socket === undefined
+      socketOf(platformIn(c), c.req.raw) === undefined
         ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server, Bun, Deno, Workers and Vercel.'
         : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (c: Context, name: string) => c.req.header(name),

@@ -1,5 +1,5 @@
 export { checkAddress, foundAddress, lastForwarded } from './address.ts'
 export { Ending } from './ending.ts'
 export { Exchange, type Framework, throttled } from './exchange.ts'
-export { addressBy, type Platform, platformOf } from './platform.ts'
+export { addressBy, type Platform, platformOf, socketOf } from './platform.ts'
 export { WebThrottledError } from './throttle.ts'

@@ -62,7 +62,8 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
   const outermost = exchange.begin()
   const { outgoing } = exchange
   try {
-    const decision = await checked(guard, request, exchange)
+    const checking = checked(guard, request, exchange)
+    const decision = checking instanceof Promise ? await checking : checking
     if (decision === null) return withoutClient(outgoing)
     if (decision === undefined) return finish(guard, exchange, await next(), outermost)
     framework.decided?.(decision)
@@ -91,18 +92,23 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
 }
 
 /** Decides a request, and notes the decision and the limit fields. */
-export async function checked<Req, Args extends readonly unknown[], Name extends string>(
+export function checked<Req, Args extends readonly unknown[], Name extends string>(
   guard: Guard<Req, Args, Name>,
   request: Req,
   { decisions, fields, outgoing }: Exchange,
-): Promise<Decision<Name> | undefined | null> {
-  const decision = await guard.check(request, decisions.get(guard.throttler), outgoing as ServerResponse)
-  if (decision) {
+): Checked<Name> | Promise<Checked<Name>> {
+  const note = (decision: Checked<Name>) => {
+    if (!decision) return decision
     decisions.set(guard.throttler, decision)
     guard.writeHeaders(decision, fields, addField)
+    return decision
   }
-  return decision
+  const decision = guard.check(request, decisions.get(guard.throttler), outgoing as ServerResponse)
+  return decision instanceof Promise ? decision.then(note) : note(decision)
 }
+
+/** A decision. Undefined if the request is skipped, null if its client has left. */
+type Checked<Name extends string> = Decision<Name> | undefined | null
 
 /** Makes the response to a rejected request. Throws only with `throwOnReject`. */
 export async function rejected<Req, Args extends readonly unknown[], Name extends string>(

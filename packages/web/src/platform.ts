@@ -7,7 +7,7 @@ export interface Platform {
   readonly incoming?: IncomingMessage
   /** Set by `@hono/node-server`. */
   readonly outgoing?: ServerResponse
-  /** Returns the connection of a request. */
+  /** Returns the connection of a request, if it isn't that of `incoming`. */
   readonly socket?: (request: Request) => Connection | undefined
   /** Returns the address of a request's client, if it isn't the other end of the connection. */
   readonly address?: (request: Request) => string | undefined
@@ -16,7 +16,7 @@ export interface Platform {
 const NONE: Platform = Object.freeze({})
 
 // These set a header themselves, so that clients can't choose it.
-const CLOUDFLARE: Platform = Object.freeze({ address: (request: Request) => field(request, 'cf-connecting-ip') })
+const CLOUDFLARE: Platform | undefined = inWorkers() ? { address: (request) => field(request, 'cf-connecting-ip') } : undefined
 // Reading a variable needs a permission in Deno, where this platform does not exist.
 const onVercel = !('Deno' in globalThis) && process.env['VERCEL'] === '1'
 const VERCEL: Platform | undefined = onVercel ? { address: (request) => field(request, 'x-real-ip') } : undefined
@@ -32,25 +32,30 @@ interface Given extends Platform {
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
   // First, because any member of a binding may look like a function.
-  if (inWorkers()) return CLOUDFLARE
+  if (CLOUDFLARE !== undefined) return CLOUDFLARE
   if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
   const { server } = argument as Given
   // Applications may pass `{ server: env }`.
   const given = typeof server === 'object' && server !== null ? (server as Given) : (argument as Given)
-  const { incoming, outgoing, remoteAddr } = given
-  if (incoming !== undefined) return { incoming, ...(outgoing && { outgoing }), socket: () => incoming.socket, ...VERCEL }
+  // Returned as it is, because a copy would cost time for each request.
+  if (given.incoming !== undefined) return VERCEL === undefined ? given : { ...given, ...VERCEL }
   // Bun.
   if (typeof given.requestIP === 'function') return { socket: (request) => from(given.requestIP?.(request)?.address) }
   // Deno.
-  if (typeof remoteAddr?.hostname === 'string') return { socket: () => from(remoteAddr.hostname) }
+  if (typeof given.remoteAddr?.hostname === 'string') return { socket: () => from(given.remoteAddr?.hostname) }
   // SvelteKit.
   if (typeof given.getClientAddress === 'function') return { address: () => given.getClientAddress?.() }
   return VERCEL ?? NONE
 }
 
+/** The connection of a request. */
+export function socketOf({ incoming, socket }: Platform, request: Request): Connection | undefined {
+  return incoming === undefined ? socket?.(request) : incoming.socket
+}
+
 /** The address of a request's client as the platform reports it. */
-export function addressBy({ address, socket }: Platform, request: Request): string | undefined {
-  return address === undefined ? socket?.(request)?.remoteAddress : address(request)
+export function addressBy(platform: Platform, request: Request): string | undefined {
+  return typeof platform.address === 'function' ? platform.address(request) : socketOf(platform, request)?.remoteAddress
 }
 
 function from(remoteAddress: string | undefined): Connection | undefined {

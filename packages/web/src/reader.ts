@@ -1,5 +1,5 @@
 import { anyReadings, pathOf, type RequestReader } from '@weir/core/adapter'
-import type { Platform } from './platform.ts'
+import { type Platform, socketOf } from './platform.ts'
 
 /**
  * Reads a `Request`.
@@ -22,9 +22,9 @@ export function webReader(
     readings: (path: string) => anyReadings(path.replace(/^\/+/, '/')),
     route: () => undefined,
     ip: address,
-    socket: (request: Request) => platformOf(request).socket?.(request),
+    socket: (request: Request) => socketOf(platformOf(request), request),
     howToTrust: (request: Request) =>
-      platformOf(request).socket === undefined
+      socketOf(platformOf(request), request) === undefined
         ? 'Pass all arguments of your handler, as in limit.rejection(request, server), or set the option "address", e.g. to forwardedAddress(1) for one proxy.'
         : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (request: Request, name: string) => request.headers.get(name) ?? undefined,

@@ -351,6 +351,7 @@ describe('addresses', () => {
 
   test('come from the header of Cloudflare in Workers only', async () => {
     vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
+    vi.resetModules()
     expect(await keyOf({ ...FORGED, 'cf-connecting-ip': '192.0.2.1' }, [{ requestIP: () => ({ address: '6.6.6.6' }) }])).toBe('192.0.2.1')
   })
 

@@ -9,8 +9,8 @@ export interface DurableObjectStoreOptions {
   /**
    * Spreads the keys over this many Durable Objects: 1 to 64.
    *
-   * One object serves about 500 syncs per second. Each process calls all objects once a second. Change the number only while no key is at
-   * its limit, because most keys move to another object.
+   * Cloudflare recommends at most about 1,000 calls per second for one object. Each isolate that gets requests calls all objects once a
+   * second. Change the number only while no key is at its limit, because most keys move to another object.
    *
    * @default 1
    */

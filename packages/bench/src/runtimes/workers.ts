@@ -98,9 +98,9 @@ async function load(workerd: Workerd, agent: Agent, path: string, intervals: num
     const due = Math.floor(((performance.now() - begun) * PER_SECOND) / 1_000)
     for (; sent < due; sent++) {
       const request = timed(workerd.url(sent % ISOLATES, path), agent).then(
-        ({ status, took }) => {
-          const interval = Math.floor(Date.now() / INTERVAL) - first
-          if (interval > 0) latencies.push(took)
+        ({ status, took, body }) => {
+          if (Date.now() >= (first + 1) * INTERVAL) latencies.push(took)
+          const interval = Math.floor(Number(body) / INTERVAL) - first
           if (status === 200) allowed[interval] = (allowed[interval] ?? 0) + 1
           else if (status !== 429) failed++
         },
@@ -130,11 +130,19 @@ async function pairs(workerd: Workerd, agent: Agent, count: number): Promise<{ r
   return { open: median(latencies['/open']) - none, each: median(latencies['/each']) - none }
 }
 
-function timed(url: string, agent: Agent): Promise<{ readonly status: number; readonly took: number }> {
+interface Timed {
+  readonly status: number
+  readonly took: number
+  readonly body: string
+}
+
+function timed(url: string, agent: Agent): Promise<Timed> {
   return new Promise((resolve, reject) => {
     const begun = performance.now()
     const request = get(url, { agent }, (response) => {
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, took: performance.now() - begun })).resume()
+      let body = ''
+      response.setEncoding('latin1').on('data', (text: string) => (body += text))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, took: performance.now() - begun, body }))
     })
     request.on('error', reject)
   })

@@ -1,3 +1,4 @@
+import { inWorkers } from '../time/request-clock.ts'
 import { type Stack, stack } from './stack.ts'
 
 /** The place where a policy is created, as far as a stack shows it. */
@@ -80,7 +81,8 @@ function siteOf(frames: readonly string[], weir: string, source: unknown): Site 
  */
 function originalOf(frame: string): string {
   const [file, at] = positionOf(frame)
-  if (file === undefined || at === undefined) return frame
+  // Workers have the function, but it throws.
+  if (file === undefined || at === undefined || inWorkers()) return frame
   const [line, column] = at.split(':').map(Number) as [number, number]
   const map = globalThis.process?.getBuiltinModule?.('node:module')?.findSourceMap?.(file)
   const entry = map?.findEntry(line - 1, column - 1)
