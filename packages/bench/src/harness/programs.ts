@@ -30,6 +30,7 @@ const NAMES = [
   'stores/node',
   'compat',
   'compat/pair',
+  'runtimes/function',
 ] as const
 type ProgramName = (typeof NAMES)[number]
 

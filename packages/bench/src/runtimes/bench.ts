@@ -1,11 +1,13 @@
 import type { Bench } from '../harness/bench.ts'
 import type { Report } from '../harness/report.ts'
 import { workersBundle } from './bundle.ts'
+import { freezes } from './freezes.ts'
 import { workers } from './workers.ts'
 
 /** The parts of the bench, by the names of `--only`. */
 const PARTS: Readonly<Record<string, Bench>> = {
   bundle: async () => [await workersBundle()],
+  freezes,
   workers,
 }
 

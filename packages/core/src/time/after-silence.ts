@@ -5,6 +5,9 @@ import type { Clock, TimerHandle } from './clock.ts'
  */
 const LOOKS = 10
 
+/** A timer that fires this much too late, in milliseconds, shows that the process stood still. */
+export const STOOD_STILL = 500
+
 /**
  * Calls a function after this many milliseconds in which the process could have read a reply.
  *
@@ -14,7 +17,13 @@ export function afterSilence(clock: Clock, patience: number, then: () => void): 
   let timer: TimerHandle
   let left = LOOKS
   const look = (): void => {
-    timer = clock.setTimeout(() => (--left === 0 ? then() : look()), patience / LOOKS)
+    const dueAt = clock.monotonic() + patience / LOOKS
+    timer = clock.setTimeout(() => {
+      // After a freeze it has had no time to read yet.
+      if (clock.monotonic() < dueAt + STOOD_STILL) left--
+      if (left === 0) then()
+      else look()
+    }, patience / LOOKS)
   }
   look()
   return () => clock.clearTimeout(timer)

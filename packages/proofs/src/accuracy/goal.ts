@@ -25,7 +25,7 @@ export interface GoalCase {
 
 /** A promise of Weir, and its measurement. */
 export interface Goal {
-  /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones, 'N1' to 'N10' for both, 'H1' to 'H4' for hangs, starts and honest bursts, 'B2' to 'B20' for buckets, 'L1' to 'L7' for leases, 'R1' to 'R4' for reservations. */
+  /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones, 'N1' to 'N10' for both, 'H1' to 'H4' for hangs, starts and honest bursts, 'B2' to 'B20' for buckets, 'L1' to 'L7' for leases, 'R1' to 'R4' for reservations, 'F1' for frozen processes. */
   readonly id: string
   readonly title: string
   cases(size: Size): readonly GoalCase[]

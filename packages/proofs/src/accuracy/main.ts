@@ -9,7 +9,7 @@ import { format, header, type Line, linesOf, titleOf } from './report.ts'
 import { goalOf, type Task, type TaskResult, tasksOf } from './task.ts'
 import { performAll } from './workers.ts'
 
-const ALL: Readonly<Record<string, RegExp>> = { fixed: /^\d/, sliding: /^S/, bucket: /^B/, leases: /^L/, budgets: /^R/ }
+const ALL: Readonly<Record<string, RegExp>> = { fixed: /^\d/, sliding: /^S/, bucket: /^B/, leases: /^L/, budgets: /^R/, freezes: /^F/ }
 
 interface Options {
   readonly case?: readonly (readonly Goal[])[]

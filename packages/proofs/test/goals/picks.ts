@@ -123,6 +123,9 @@ export const BUDGETS: readonly Pick[] = [
   { goal: 'R4', cases: /learned/, intervals: 1 },
 ]
 
+/** Goals of processes that are frozen between their requests. */
+export const FREEZES: readonly Pick[] = [{ goal: 'F1', cases: /(sync|leased|central), x2$/, intervals: 1 }]
+
 export const BUCKETS: readonly Pick[] = [
   { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },

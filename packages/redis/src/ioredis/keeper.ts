@@ -5,6 +5,9 @@ import type { Client } from './template.ts'
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
+/** A timer that fires this much too late, in milliseconds, shows that the process stood still, and had no time to read. */
+const STOOD_STILL = 500
+
 /** How often an attempt is checked within the patience. A busy process delays the checks, so time in which it could read nothing doesn't count. */
 const LOOKS = 10
 
@@ -114,13 +117,14 @@ export class Keeper {
     let heard = -1
     let watchdog: TimerHandle
     const watch = (): void => {
+      const dueAt = this.#clock.monotonic() + this.#patience / LOOKS
       watchdog = this.#clock.setTimeout(() => {
         const { connecting = false, bytesRead = 0 } = this.#client.stream ?? { connecting: true }
         // A handshake takes several replies. An attempt may continue while a slow server sends them, but not during silence.
         if (!connecting && bytesRead > heard) {
           heard = bytesRead
           silent = 0
-        } else silent += connecting ? 0.5 : 1
+        } else if (this.#clock.monotonic() < dueAt + STOOD_STILL) silent += connecting ? 0.5 : 1
         if (silent < LOOKS) {
           watch()
           return

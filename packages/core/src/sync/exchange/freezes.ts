@@ -1,9 +1,10 @@
+import { STOOD_STILL } from '../../time/after-silence.ts'
 import type { Clock } from '../../time/clock.ts'
 
-/** A timer that fires this much too late, in milliseconds, shows that the process stood still, as a function does between two requests. */
-export const STOOD_STILL = 500
-/** Milliseconds after that in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
+/** Milliseconds after a process stood still in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
 const REPLACING = 500
+/** Syncs that fail one after the other without an outage while a process stands still again and again. */
+const FAILURES = 3
 /**
  * Milliseconds after a process stood still in which it sends each unit at once, and its requests need counts that are not old. It may stand
  * still again right after a response, and would send the unit only with its next request.
@@ -21,6 +22,8 @@ export class Freezes {
   #freshAt = Number.NEGATIVE_INFINITY
   /** When the last answered sync was sent. */
   #answeredAt = Number.NEGATIVE_INFINITY
+  /** Syncs that failed since the last answer. */
+  #failures = 0
   /** The time of the last tick. */
   #wall = Number.POSITIVE_INFINITY
   #monotonic = 0
@@ -36,6 +39,7 @@ export class Freezes {
 
   /** A sync that was sent at `sent` was answered. */
   answered(sent: number): void {
+    this.#failures = 0
     this.#answeredAt = Math.max(this.#answeredAt, sent)
   }
 
@@ -63,9 +67,9 @@ export class Freezes {
     return now < this.thawedAt + FREEZES
   }
 
-  /** Whether a failed sync starts no outage. */
+  /** Whether a sync that has just failed starts no outage. */
   replacing(now: number): boolean {
-    return now < this.thawedAt + REPLACING
+    return now < this.thawedAt + REPLACING || (this.lately(now) && ++this.#failures <= FAILURES)
   }
 
   /** The wall clock shows it even if the other clock stood still too, for example while a machine was suspended. */

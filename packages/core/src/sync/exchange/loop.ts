@@ -12,6 +12,7 @@ import type {
   SyncRequest,
   SyncResult,
 } from '../../store/contract.ts'
+import { STOOD_STILL } from '../../time/after-silence.ts'
 import { Alarm } from '../../time/alarm.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { StoreTime } from '../../time/store-time.ts'
@@ -19,7 +20,7 @@ import { checkReply, type Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import { DueKeys } from './due-keys.ts'
 import { type Flight, Flights } from './flights.ts'
-import { Freezes, STOOD_STILL } from './freezes.ts'
+import { Freezes } from './freezes.ts'
 import { Inquiries } from './inquiries.ts'
 import { SpanWalks } from './walks.ts'
 

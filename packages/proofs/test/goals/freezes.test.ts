@@ -1,0 +1,4 @@
+import { FREEZES } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(FREEZES)
