@@ -28,6 +28,8 @@ export async function workers({ rounds, quick }: BenchOptions): Promise<readonly
   const workerd = await Workerd.start(code, ISOLATES, { WEIR: 'CountedHub', COUNTER: 'Counter' })
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   try {
+    // First, because isolates that had a pause read counts before they decide, for some seconds.
+    const added = await pairs(workerd, agent, quick ? 3_000 : 20_000)
     const intervals = quick ? 2 : 4
     const loads = { none: [] as Load[], limited: [] as Load[], each: [] as Load[] }
     let calls = 0
@@ -38,7 +40,6 @@ export async function workers({ rounds, quick }: BenchOptions): Promise<readonly
       calls += (await callsOf(workerd)) - before
       loads.each.push(await load(workerd, agent, '/each', intervals))
     }
-    const added = await pairs(workerd, agent, quick ? 3_000 : 20_000)
     const sent = loads.limited.length * (intervals + 1) * (INTERVAL / 1_000) * PER_SECOND
     const row = (name: string, all: readonly Load[], callsPer: number, more: string) => {
       const allowed = all.flatMap((one) => one.allowed)
