@@ -27,7 +27,7 @@ function newStore(): Store {
   return backgroundStore({ kind: 'mine', address, open: connect })
 }
 
-/** What a module does whenever it is evaluated. */
+/** The code of a module that a hot reload evaluates again. */
 async function evaluate(limit: number, options: { name?: string; reader?: typeof fakeReader; store?: Store } = {}) {
   const { name = 'default', reader = bundledReader, store = newStore() } = options
   const guard = createGuard<FakeRequest, readonly []>({ key: 'all', limit, interval: '1h', name, store }, reader)
