@@ -10,7 +10,10 @@ export class Alarm {
   #timer: TimerHandle | undefined
   #at: number = Number.POSITIVE_INFINITY
 
-  /** @param ring is called at the set time, but after 24 days at the latest, so it must check if the time has come. It receives the time that was set */
+  /**
+   * @param ring is called at the set time, but after 24 days at the latest, so it must check if the time has come. It receives the time that
+   * was set
+   */
   constructor(clock: Clock, ring: (at: number) => void) {
     this.#clock = clock
     this.#ring = ring

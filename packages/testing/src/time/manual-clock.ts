@@ -46,7 +46,7 @@ export class NodeClock implements Clock {
   readonly #timers = new Set<QueuedEvent>()
   #wallOffset: number
   #stalledUntil = Number.NEGATIVE_INFINITY
-  /** What waits for the end of a freeze. Undefined unless the machine is frozen. */
+  /** Callbacks that wait for the end of a freeze. Undefined unless the machine is frozen. */
   #frozen: (() => void)[] | undefined
   #stopped = false
   #events = 0

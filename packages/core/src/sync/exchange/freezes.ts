@@ -62,9 +62,9 @@ export class Freezes {
     return this.lately(now) && now >= Math.max(this.#answeredAt, this.#freshAt) + OLD
   }
 
-  /** Whether the process has stood still lately. */
+  /** Whether the process has stood still lately. Where requests drive the clock, that shows only that no request came. */
   lately(now: number): boolean {
-    return now < this.thawedAt + FREEZES
+    return !this.#clock.driven && now < this.thawedAt + FREEZES
   }
 
   /** Whether a sync that has just failed starts no outage. */
