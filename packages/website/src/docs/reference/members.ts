@@ -31,7 +31,11 @@ export const MEMBER_TABLES: Readonly<Record<string, MemberTable>> = {
   'throttler-receipt': { page: PAGE, of: 'Receipt', head: ['member', 'effect'], only: ['isOpen', 'used', 'settle', 'cancel'] },
   'throttler-correct': { ...METHODS, only: ['refund', 'charge', 'release'] },
   'throttler-keys': { ...METHODS, only: ['block', 'unblock', 'reset', 'resetAll', 'usage', 'explain'] },
-  'throttler-rules': { ...METHODS, head: ['member', 'effect'], only: ['update', 'on', 'start', 'flush', 'close', 'state', 'policies', 'nodeId'] },
+  'throttler-rules': {
+    ...METHODS,
+    head: ['member', 'effect'],
+    only: ['update', 'on', 'start', 'flush', 'close', 'state', 'policies', 'nodeId'],
+  },
   'throttler-usage': { ...FIELDS, of: 'Usage' },
   'throttler-explain': { ...FIELDS, of: 'Explanation' },
   'throttler-decision': { ...FIELDS, of: 'Decision' },
