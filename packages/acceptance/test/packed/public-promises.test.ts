@@ -21,6 +21,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'Throttler.schedule of @weir/core': 'schedule',
   'Throttler.wrap of @weir/core': 'wrap',
   'Throttler.usage of @weir/core': 'usage',
+  'Throttler.flush of @weir/core': 'flush',
   'Throttler.close of @weir/core': 'close',
   'BetterAuthStorage.consume of @weir/compat/better-auth': 'stores of other libraries',
   'ExpressRateLimitStore.get of @weir/compat/express-rate-limit': 'stores of other libraries',
@@ -80,7 +81,9 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   // Parts that are loaded later. `import()` keeps a process alive.
   /\.(background|periodic|leased|central) of @weir\/core$/,
   // Parts of `names` and `inspected` of `adapterOf`. Their callers keep the process alive.
-  /^(Names|Asking|StoreReservations|Exchanging|CountsSynced|Coordinator|StoreExchange)\./,
+  /^(Names|Asking|StoreReservations|Exchanging|CountsSynced|Coordinator|StoreExchange|Together|GateAtStore)\./,
+  // Parts of the promise of a guard, which another case awaits.
+  /^AdapterSide\.(refresh|sendDue) /,
   // Its contract allows it to stay pending.
   /^Decider\.decide /,
   // The promise of the guard, which another case awaits.

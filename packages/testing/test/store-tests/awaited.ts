@@ -100,6 +100,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     return (await request('http://127.0.0.1:9/')).text()
   }),
   ...each('usage', BACKGROUND_AND_ASKING, async (throttler) => (await throttler.usage('a', { timeout: PATIENCE }))[0]?.source),
+  ...each('flush', ['background', 'central'], async (throttler) => String(await throttler.start().flush({ timeout: PATIENCE }))),
   ...each('waitFor', ['held'], async (throttler) => told(await throttler.waitFor(slow(await throttler.checkAsync('a'))))),
   ...each('close', BACKGROUND_AND_ASKING, async (throttler) => {
     await throttler.start().close()

@@ -42,6 +42,7 @@ const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: str
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
   [/^usage,/, 'store', 'node'],
+  [/^flush,/, 'true', 'false'],
   [/^a rejection/, 429, 429],
   [/^a pause/, 'over', 'over'],
   [/^a handler/, 'failed', 'failed'],
