@@ -12,7 +12,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '2: no early exchanges',
     file: 'counting/fixed-window/background.ts',
-    find: 'if (unsent + cost >= due || active?.hello === true) {',
+    find: 'if (unsent + cost >= due || active?.hello === true || exchange.freezes(now)) {',
     replace: 'if (active?.hello === true) {',
     also: {
       file: 'counting/fixed-window/background.ts',
@@ -24,7 +24,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '2: no early exchanges, and a client that moves on',
     file: 'counting/fixed-window/background.ts',
-    find: 'if (unsent + cost >= due || active?.hello === true) {',
+    find: 'if (unsent + cost >= due || active?.hello === true || exchange.freezes(now)) {',
     replace: 'if (active?.hello === true) {',
     also: {
       file: 'counting/fixed-window/background.ts',
