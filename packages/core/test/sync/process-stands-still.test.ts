@@ -117,6 +117,28 @@ describe('after a process has stood still', () => {
     expect(events).toEqual(['storeDown', 'storeUp'])
     await close()
   })
+
+  test('a store that is really down is reported at the fourth request, even if the process always stands still soon after it', async () => {
+    const { world, still, throttler, events, close } = frozenScene()
+    const one = throttler()
+    await world.run(500)
+    still.cut()
+    const states: string[] = []
+    for (let i = 0; i < 4; i++) {
+      await world.run(100)
+      still.freeze()
+      await world.run(2_000)
+      await still.thaw()
+      one.check('a')
+      await world.run(20)
+      states.push(one.state)
+    }
+    expect(states).toEqual(['synced', 'synced', 'synced', 'storeDown'])
+    still.connected()
+    await world.run(1_000)
+    expect(events).toEqual(['storeDown', 'storeUp'])
+    await close()
+  })
 })
 
 describe.each([

@@ -3,7 +3,7 @@ import type { Clock } from '../../time/clock.ts'
 
 /** Milliseconds after a process stood still in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
 const REPLACING = 500
-/** Syncs that fail one after the other without an outage while a process stands still again and again. */
+/** Failures that start no outage while a process stands still again and again. Those at one start are one failure. */
 const FAILURES = 3
 /**
  * Milliseconds after a process stood still in which it sends each unit at once, and its requests need counts that are not old. It may stand
@@ -22,8 +22,10 @@ export class Freezes {
   #freshAt = Number.NEGATIVE_INFINITY
   /** When the last answered sync was sent. */
   #answeredAt = Number.NEGATIVE_INFINITY
-  /** Syncs that failed since the last answer. */
+  /** Failures since the last answer. */
   #failures = 0
+  /** When the process had run again before the last of them. */
+  #failedAfter = Number.NaN
   /** The time of the last tick. */
   #wall = Number.POSITIVE_INFINITY
   #monotonic = 0
@@ -69,7 +71,12 @@ export class Freezes {
 
   /** Whether a sync that has just failed starts no outage. */
   replacing(now: number): boolean {
-    return now < this.thawedAt + REPLACING || (this.lately(now) && ++this.#failures <= FAILURES)
+    const starting = now < this.thawedAt + REPLACING
+    if (!starting && !this.lately(now)) return false
+    // A process may always stand still again before the next attempt.
+    if (!starting || this.#failedAfter !== this.thawedAt) this.#failures++
+    this.#failedAfter = this.thawedAt
+    return this.#failures <= FAILURES
   }
 
   /** The wall clock shows it even if the other clock stood still too, for example while a machine was suspended. */
