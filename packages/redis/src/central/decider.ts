@@ -138,7 +138,7 @@ export class RedisDecider implements Decider {
       async (error: unknown) => {
         try {
           if (isForgotten(error)) return readable(await this.#link.send(script, keys, args), read)
-          return await this.#sendAgain(request, error)
+          return await this.#sendAgain(request, args[0] as string, error)
         } catch (failure) {
           if (!isOfKey(failure)) throw failure
           return undefined
@@ -150,8 +150,9 @@ export class RedisDecider implements Decider {
   }
 
   /** Sends a request again if a good connection was lost and replaced at once. Otherwise its outcome is unknown. */
-  async #sendAgain(request: Decide, error: unknown): Promise<readonly Verdict[] | undefined> {
-    if (this.#link.ready || !(await this.#link.connected())) throw error
+  async #sendAgain(request: Decide, key: string, error: unknown): Promise<readonly Verdict[] | undefined> {
+    // At most once, because the request itself may be why the server closes the connection.
+    if (request.again === true || !(await this.#link.replaced(key))) throw error
     return await this.#ask({ ...request, again: true })
   }
 

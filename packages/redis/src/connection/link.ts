@@ -31,6 +31,11 @@ export interface Link {
   readonly lastError: unknown
   /** Returns whether a command can be sent now. Waits for the first attempt to connect, and for the replacement of a lost connection. */
   connected(): Promise<boolean>
+  /**
+   * Waits for the replacement of a key's connection after a command has failed. Returns whether the command can be sent again: false if the
+   * connection was not lost, or was not replaced soon.
+   */
+  replaced(key: string): Promise<boolean>
   /** Runs a script by its SHA-1. A server that does not have the script gets its source. */
   run(script: Script, keys: readonly string[], argument: string): Promise<unknown>
   /**

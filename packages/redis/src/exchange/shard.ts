@@ -68,12 +68,11 @@ export class Shard {
    */
   async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { link } = this.#options
-    for (;;) {
-      try {
-        return await this.#call(script, keys, argumentOf, nodesTime)
-      } catch (error) {
-        if (link.ready || !(await link.connected())) throw error
-      }
+    try {
+      return await this.#call(script, keys, argumentOf, nodesTime)
+    } catch (error) {
+      if (!(await link.replaced(this.#sequenceKey))) throw error
+      return await this.#call(script, keys, argumentOf, nodesTime)
     }
   }
 

@@ -63,6 +63,10 @@ export class IoredisLink implements Link {
     return true
   }
 
+  async replaced(): Promise<boolean> {
+    return !this.ready && (await this.connected())
+  }
+
   get ready(): boolean {
     return this.#keeper.ready
   }

@@ -87,6 +87,10 @@ export class ClusterLink implements Link {
     return this.ready
   }
 
+  async replaced(key: string): Promise<boolean> {
+    return (await this.#connectionOf(key)?.replaced()) === true
+  }
+
   run(script: Script, keys: readonly string[], argument: string): Promise<unknown> {
     return run(this.#runner, script, keys, argument)
   }
@@ -128,7 +132,6 @@ export class ClusterLink implements Link {
   async #command(key: string, ...command: readonly string[]): Promise<unknown> {
     let connection = this.#connectionOf(key)
     let asking = false
-    let resent = false
     for (let redirected = 0; ; redirected++) {
       if (connection === undefined) {
         this.#lookAgain()
@@ -138,10 +141,6 @@ export class ClusterLink implements Link {
         return await (asking ? connection.ask(...command) : connection.command(...command))
       } catch (error) {
         const to = error instanceof Error ? /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(error.message) : null
-        if (to === null && !resent && !connection.ready && (await connection.connected())) {
-          resent = true
-          continue
-        }
         if (to === null || redirected === REDIRECTIONS) {
           if (!connection.ready) this.#lookAgain()
           throw error

@@ -60,6 +60,11 @@ export class Connection {
     return this.ready
   }
 
+  /** Returns whether a lost connection was replaced soon. */
+  async replaced(): Promise<boolean> {
+    return !this.ready && (await this.connected())
+  }
+
   command(...command: readonly string[]): Promise<unknown> {
     const client = this.#client
     if (client === undefined) return Promise.reject(this.#lastError ?? new Error('not connected'))

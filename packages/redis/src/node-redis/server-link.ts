@@ -28,6 +28,10 @@ export class ServerLink implements Link {
     return this.#commands.connected()
   }
 
+  replaced(): Promise<boolean> {
+    return this.#commands.replaced()
+  }
+
   run(script: Script, keys: readonly string[], argument: string): Promise<unknown> {
     return run(
       {
