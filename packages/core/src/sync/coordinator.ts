@@ -306,6 +306,8 @@ class BackgroundCoordinator implements Coordinator {
 
   refresh(keys: readonly MeterKey[], timeout: number): Promise<void> {
     const [loop, link] = [this.#loop, this.#link]
+    // A request that reads nothing makes no counts new.
+    if (keys.length === 0) return Promise.resolve()
     return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freezes.freshen())
   }
 

@@ -1,9 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { createGuard } from '../../src/http/guard.ts'
 import { nodeReader } from '../../src/http/request/node-reader.ts'
+import { paths } from '../../src/http/request/paths.ts'
 import { snapshot } from '../../src/inspect/snapshot.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { offer, scene } from '../support/nodes.ts'
@@ -25,9 +28,9 @@ function frozenScene() {
     node,
     events,
     /** A process that stands still now and then. */
-    throttler(policy: object = {}) {
+    throttler(policy: object = {}, ...others: readonly PolicyOptions[]) {
       const throttler = createThrottler({
-        policies: [{ limit: LIMIT, interval: INTERVAL, key: 'ip', ...policy }],
+        policies: [{ limit: LIMIT, interval: INTERVAL, key: 'ip', ...policy }, ...others],
         clock: still.clock,
         store: still.store,
       })
@@ -146,11 +149,19 @@ describe.each([
   ['slidingWindow', slidingWindow()],
   ['tokenBucket', tokenBucket({ burst: LIMIT })],
 ])('%s, with afterFreeze', (_name, algorithm) => {
-  const request = { method: 'GET', url: '/', headers: {}, socket: { remoteAddress: '192.0.2.1' } } as never
+  const request = { method: 'GET', url: '/', headers: {}, socket: { remoteAddress: '192.0.2.1' } } as IncomingMessage
 
-  async function afterFreeze(afterFreeze: 'sync' | 'continue' | undefined, length: number) {
+  async function afterFreeze(
+    afterFreeze: 'sync' | 'continue' | undefined,
+    length: number,
+    policy: object = {},
+    ...others: readonly PolicyOptions[]
+  ) {
     const { world, still, node, throttler, store, close } = frozenScene()
-    const guard = createGuard({ throttler: throttler({ algorithm }), ...(afterFreeze && { afterFreeze }) }, nodeReader)
+    const guard = createGuard(
+      { throttler: throttler({ algorithm, ...policy }, ...others), ...(afterFreeze && { afterFreeze }) },
+      nodeReader,
+    )
     const other = node({ limit: LIMIT, interval: INTERVAL, algorithm, key: 'ip' } as never)
     other.start()
     await world.run(1_500)
@@ -173,6 +184,15 @@ describe.each([
     expect(decision).toMatchObject({ allowed: false })
     // The next ones don't wait, as long as these counts are not old.
     expect(guard.check(request)).toMatchObject({ allowed: false })
+    await close()
+  })
+
+  test("'sync' decides so after a request of a policy that needs no counts", async () => {
+    const local = { name: 'local', limit: LIMIT, interval: INTERVAL, key: 'ip', coordination: 'local', match: paths('/local') } as const
+    const { world, guard, close } = await afterFreeze('sync', 1_000, { match: paths('/') }, local)
+    await Promise.all([guard.check({ ...request, url: '/local' } as IncomingMessage), world.run(20)])
+    const [decision] = await Promise.all([guard.check(request), world.run(20)])
+    expect(decision).toMatchObject({ allowed: false })
     await close()
   })
 
