@@ -141,12 +141,7 @@ function finish(
   outermost: boolean,
 ): Response {
   if (!outermost) return response
-  let finished = response
-  try {
-    if (!isSwitch(response)) finished = withFields(response, fields)
-  } catch (error) {
-    guard.report('headers', 'The rate limit fields could not be set', error)
-  }
+  const finished = withFields(guard, response, fields)
   if (!(outgoing instanceof Ending) || !outgoing.awaited) return finished
   try {
     return outgoing.follow(finished)
@@ -157,8 +152,18 @@ function finish(
   }
 }
 
-/** Returns the response with the fields. The headers of a response from `fetch` are immutable, so it is copied. */
-export function withFields(response: Response, fields: Fields): Response {
+/** Returns the response with the fields, or without them if it can't have any. */
+export function withFields(guard: Pick<Guard<never, never>, 'report'>, response: Response, fields: Fields): Response {
+  try {
+    return isSwitch(response) ? response : copyWith(fields, response)
+  } catch (error) {
+    guard.report('headers', 'The rate limit fields could not be set', error)
+    return response
+  }
+}
+
+/** The headers of a response from `fetch` are immutable, so it is copied. */
+function copyWith(fields: Fields, response: Response): Response {
   let target = response
   for (const name in fields) {
     try {

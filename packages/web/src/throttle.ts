@@ -156,7 +156,7 @@ export function throttle<const Name extends string = string, const Plan extends 
         if (error instanceof WebThrottledError) return error.getResponse()
         throw error
       })
-      return withFields(response, exchange.fields)
+      return withFields(guard, response, exchange.fields)
     },
     peek(first: RequestOrEvent, ...more: readonly unknown[]): Promise<Decision<Planned> | undefined> {
       const [request, rest] = split(first, more)

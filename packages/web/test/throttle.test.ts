@@ -291,6 +291,15 @@ describe('rejections', () => {
     expect(response.headers.get('content-type')).toBe('application/json')
   })
 
+  test('of a check are the response of the handler, even if it can have no fields', async () => {
+    const response = Response.error()
+    const limit = throttle({ ...ONE, handler: () => response })
+    const warnings = warningsOf(limit)
+    await limit.rejection(get())
+    expect(await limit.rejection(get())).toBe(response)
+    expect(warnings).toHaveLength(1)
+  })
+
   test('are answered with the standard response, and a warning, if the handler returns none', async () => {
     const limit = throttle({ ...ONE, handler: () => 'text' })
     const warnings = warningsOf(limit)
