@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { createThrottler } from '../../src/throttler/throttler.ts'
-import { offer, scene } from '../support/nodes.ts'
+import { type NodeOptions, offer, scene } from '../support/nodes.ts'
 
 const POLICY = { name: 'p', limit: 100, interval: 60_000 }
 
-async function started() {
+async function started(options: NodeOptions = {}) {
   const { world, store, node, close } = scene()
   store.roundTrip = 4
-  const one = node(POLICY).start()
+  const one = node(POLICY, options).start()
   await world.run(1_100)
   const total = () => store.total(one.policies[0] as never, 'a', one.clock.now()).taken
   /** Lets time pass until a promise has settled. */
@@ -72,6 +72,18 @@ test('several flushes at a time all resolve', async () => {
   offer(one, 'a', 2)
   expect(await settled(Promise.all([first, one.flush(), one.flush()]))).toEqual([true, true, true])
   expect(total()).toBe(4)
+  await close()
+})
+
+test('a flush resolves with false when the throttler is closed before an answer', async () => {
+  const { world, store, one, settled, close } = await started({ closeTimeout: 100 })
+  store.health = 'mute'
+  offer(one, 'a', 5)
+  const flushed = one.flush({ timeout: '60s' })
+  const begun = world.time
+  await Promise.all([settled(one.close()), settled(flushed)])
+  expect(await flushed).toBe(false)
+  expect(world.time - begun).toBeLessThan(1_000)
   await close()
 })
 

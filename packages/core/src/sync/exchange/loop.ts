@@ -269,6 +269,8 @@ export class SyncLoop {
     this.#alarm.stop()
     const connection = this.#connection
     this.#connection = undefined
+    // Flushes that still wait.
+    for (const resolve of this.#idle.splice(0)) resolve()
     if (connection === undefined) return
     await new Promise<void>((resolve) => {
       const timer = this.#clock.setTimeout(resolve, timeout)
