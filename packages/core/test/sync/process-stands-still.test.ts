@@ -220,6 +220,35 @@ describe.each([
   })
 })
 
+test('with quota taken ahead, a process that stands still now and then takes only the units that it uses', async () => {
+  const { world, still, throttler, node, close } = frozenScene()
+  const rule = { limit: 20, interval: INTERVAL, coordination: 'leased' } as const
+  const one = throttler(rule)
+  const other = node(rule)
+  other.start()
+  await world.run(500)
+  const decide = async (at: typeof one) => (await Promise.all([at.checkAsync('a'), world.run(60)]))[0].allowed
+  for (let i = 0; i < 3; i++) {
+    still.freeze()
+    await world.run(5_000)
+    await still.thaw()
+    expect(await decide(one)).toBe(true)
+  }
+  still.freeze()
+  let allowed = 0
+  for (let i = 0; i < 20; i++) if (await decide(other)) allowed++
+  expect(allowed).toBe(17)
+  await still.thaw()
+  // The store has the uses of all units, so none is waited for.
+  let rejected = false
+  void one.checkAsync('a').then((decision) => {
+    rejected = !decision.allowed
+  })
+  await world.run(3)
+  expect(rejected).toBe(true)
+  await close()
+})
+
 test('a process that did not stand still decides immediately', async () => {
   const { world, throttler, close } = frozenScene()
   const guard = createGuard({ throttler: throttler(), afterFreeze: 'sync' }, nodeReader)

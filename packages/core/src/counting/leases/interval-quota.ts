@@ -28,7 +28,9 @@ export const leasedIntervals: MakeShared = (site, store) => {
 
 /** The units of an interval. Its lease ends with it, and that of the next interval is requested a little earlier. */
 function intervalQuota(meter: LeaseMeter<KeyLeases>): Quota<KeyLeases> {
-  const { site, table, time } = meter
+  const { site, table, time, store } = meter
+  /** Whether the process is frozen now and then. Then it takes nothing ahead, because a frozen process returns no units that others need. */
+  const freezes = (now: number): boolean => store.freezes(now)
   let incarnation = newIncarnation()
 
   function moveKey(key: KeyLeases, ordinal: Ordinal, limit: number, now: number): void {
@@ -92,7 +94,7 @@ function intervalQuota(meter: LeaseMeter<KeyLeases>): Quota<KeyLeases> {
       const { ordinal, policy } = meter
       const { current, next } = key
       if (leaving && next !== undefined && heldOf(next) > 0) meter.leasing.send(slot, key, next, now, batch, CLOSE)
-      if (leaving || next !== undefined || key.report || current.ordinal !== ordinal || current.taken === 0) return false
+      if (leaving || next !== undefined || key.report || current.ordinal !== ordinal || current.taken === 0 || freezes(now)) return false
       const left = endOf(ordinal, policy.interval) - time.at(now)
       if (left <= 0 || left > policy.interval / policy.spans + 1) return false
       key.next = newLease((ordinal + 1) as Ordinal, incarnation, site.limitOf(slot))
@@ -111,6 +113,7 @@ function intervalQuota(meter: LeaseMeter<KeyLeases>): Quota<KeyLeases> {
     },
 
     ahead(key, lease, _waiting, limit, now) {
+      if (freezes(now)) return 0
       const { interval } = site.policy
       key.measure(now, interval)
       const left = lease === key.next ? interval : time.monotonicAt(endOf(lease.ordinal, interval)) - now

@@ -136,7 +136,9 @@ export class Leasing<Key extends LeasedKey> {
     if (key === undefined) return
     const meter = this.#meter
     const { interval, calendar } = meter.site.policy
-    key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
+    // A process that is frozen now and then reads some answers long after they came.
+    const took = this.#store.freezes(now) ? this.#store.roundTrip : now - sent
+    key.roundTrip += (took - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
     meter.syncedBlocks.replied(slot, result, sent, now)
     hearReply(lease, ask, reply, sent, now, interval, calendar)
     if (reply.epoch > meter.site.resetAt(entry.key)) meter.syncedBlocks.reset(entry.key, reply.epoch, now)
@@ -233,6 +235,8 @@ export class Leasing<Key extends LeasedKey> {
       }
       if (!this.#meter.grants(slot, key, first.units, this.#limitOf(first), now)) return
       key.waiting.shift()
+      // The process may be frozen right after the response. Until it runs again, others would wait for the unit to be returned.
+      if (this.#store.freezes(now)) key.report = true
       key.waiting.answer(first, this.#reserved(slot, key, first.costs.length, now))
     }
   }

@@ -16,7 +16,8 @@ import { STOOD_STILL } from '../../time/after-silence.ts'
 import { Alarm } from '../../time/alarm.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { StoreTime } from '../../time/store-time.ts'
-import { checkReply, type Nonsense } from '../link/store-reply.ts'
+import { closeOf, syncOf } from '../link/open-store.ts'
+import type { Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import { DueKeys } from './due-keys.ts'
 import { type Flight, Flights } from './flights.ts'
@@ -278,7 +279,7 @@ export class SyncLoop {
         this.#clock.clearTimeout(timer)
         resolve()
       }
-      leave(connection).then(closed, closed)
+      closeOf(connection).then(closed, closed)
     })
   }
 
@@ -388,7 +389,7 @@ export class SyncLoop {
       if (this.#flights.answered) this.#distance *= 2
     }
     const flight = this.#flights.begin(batch, blocks, beat, now)
-    exchange(connection, request, this.#observer.nonsense).then(
+    syncOf(connection, request, this.#observer.nonsense).then(
       (reply) => this.#succeeded(flight, reply),
       (error: unknown) => this.#failed(flight, error),
     )
@@ -485,22 +486,13 @@ export class SyncLoop {
     if (this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
     if (this.#blocks.waiting && !this.storeDown && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)
-    if (this.watching) at = Math.min(at, now + STOOD_STILL)
+    if (this.watching || this.freezes.lately(now)) at = Math.min(at, now + STOOD_STILL)
     this.#wake(Math.max(at, now))
   }
 }
 
 /** The distance of checks whether the store is back, during a flush, in milliseconds. */
 const LOOK_AGAIN = 10
-
-/** Turns a store's breach of its contract (a throw, an invalid reply) into a failed sync, so that it doesn't end the process. */
-async function exchange(connection: StoreConnection, request: SyncRequest, nonsense: Nonsense): Promise<SyncReply> {
-  return checkReply(await connection.sync(request), request, nonsense)
-}
-
-async function leave(connection: StoreConnection): Promise<void> {
-  await connection.close()
-}
 
 function neverAnswered(): WeirError {
   return new WeirError('WEIR_STORE_TIMEOUT', 'The store neither replied nor failed in time. Check the store and the network.')

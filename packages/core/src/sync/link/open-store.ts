@@ -1,5 +1,6 @@
 import { show, WeirError } from '../../report/errors.ts'
-import type { MeetingPoint, StoreConnection, StoreNode } from '../../store/contract.ts'
+import type { MeetingPoint, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../store/contract.ts'
+import { checkReply, type Nonsense } from './store-reply.ts'
 
 /**
  * Opens a store that may break its contract. If `open` throws or returns no connection, syncs fail with that error, and no decision throws.
@@ -17,6 +18,16 @@ export function openStore(store: MeetingPoint, node: StoreNode): StoreConnection
   } catch (error) {
     return neverOpened(error)
   }
+}
+
+/** Syncs. A breach of the store's contract (a throw, an invalid reply) is a failed sync, so that it doesn't end the process. */
+export async function syncOf(connection: StoreConnection, request: SyncRequest, nonsense: Nonsense): Promise<SyncReply> {
+  return checkReply(await connection.sync(request), request, nonsense)
+}
+
+/** Closes a connection that may throw. */
+export async function closeOf(connection: StoreConnection): Promise<void> {
+  await connection.close()
 }
 
 /** The name of a store in messages. */
