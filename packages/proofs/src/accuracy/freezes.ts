@@ -100,12 +100,10 @@ async function frozen(form: Form, times: 0.9 | 2 | 10, intervals: number, seed: 
   for (const { clock } of all) clock.stop()
   const most = (form.most as Partial<Record<number, number>>)[times]
   const overshoot = percent(Math.max(...allowed.slice(WARMUP)) / LIMIT - 1)
-  // A unit in the lease of a frozen process can't be recalled, so a process may find none though one is unused.
-  const kept = form.coordination === 'leased' ? { kept: intervals } : {}
   return [
-    ...(times < 1
-      ? [{ ...atMost('wrong rejections', rejected, 0, 'requests'), ...kept }]
-      : [atMost('overshoot max', Math.max(0, overshoot), most ?? 999)]),
+    times < 1
+      ? atMost('wrong rejections', rejected, 0, 'requests')
+      : { name: 'overshoot max', value: Math.max(0, overshoot), unit: '%', ...(most !== undefined && { most }) },
     atMost('storeDown events', storeDown, 0, 'requests'),
   ]
 }

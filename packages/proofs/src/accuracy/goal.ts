@@ -1,6 +1,6 @@
 import { type Figures, figuresOf, type IntervalMeasure, type Scenario, type SimulationResult } from '@weir/testing'
 
-/** A measured figure, and its bounds. */
+/** A measured figure, and its bounds. Without a bound it is only stated. */
 export interface Figure {
   readonly name: string
   readonly value: number
@@ -52,7 +52,7 @@ export function worst(measured: readonly (readonly Figure[])[]): readonly Figure
   const [first = []] = measured
   return first.map((figure, at) => {
     const values = measured.map((figures) => (figures[at] as Figure).value)
-    return { ...figure, value: figure.most === undefined ? Math.min(...values) : Math.max(...values) }
+    return { ...figure, value: figure.least === undefined ? Math.max(...values) : Math.min(...values) }
   })
 }
 

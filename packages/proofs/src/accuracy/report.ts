@@ -40,10 +40,15 @@ export function titleOf(goal: { readonly id: string; readonly title: string }): 
 }
 
 export function format(line: Line): string {
-  const limit = line.most !== undefined ? `<= ${number(line.most)}` : `>= ${number(line.least ?? 0)}`
-  const verdict =
-    line.kept === undefined || line.verdict === 'holds' ? line.verdict : `${line.verdict}, may be ${number(line.kept)} ${line.unit}`
-  return row(['', line.case, line.figure, `${number(line.value)} ${line.unit}`, `${limit} ${line.unit}`, verdict])
+  const { most, least, unit } = line
+  const limit = most !== undefined ? `<= ${number(most)} ${unit}` : least !== undefined ? `>= ${number(least)} ${unit}` : 'no goal'
+  const isStated = most === undefined && least === undefined
+  const verdict = isStated
+    ? 'stated'
+    : line.kept === undefined || line.verdict === 'holds'
+      ? line.verdict
+      : `${line.verdict}, may be ${number(line.kept)} ${unit}`
+  return row(['', line.case, line.figure, `${number(line.value)} ${unit}`, limit, verdict])
 }
 
 function row(cells: readonly string[]): string {

@@ -61,6 +61,8 @@ describe('a figure', () => {
     const [line] = linesOf({ id: '1', title: 'title' }, { name: 'case', scenarios: [], judge: () => [] }, [atMost('figure', 0.123456, 0.1)])
     if (line === undefined) throw new Error('no line')
     expect(format(line).replace(/ +/g, ' ')).toBe(' case figure 0.1235 % <= 0.1 % FAILS')
+    const { most: _, ...stated } = line
+    expect(format({ ...stated, verdict: 'holds' }).replace(/ +/g, ' ')).toBe(' case figure 0.1235 % no goal stated')
   })
 })
 
