@@ -1,4 +1,5 @@
 import { type Clock, WeirError } from '@weir/core'
+import { afterSilence } from '@weir/core/sync'
 import type { Link } from '../connection/link.ts'
 import { type ShardKeys, sequenceKey } from '../keys/keys.ts'
 import type { Script } from '../scripts/script.ts'
@@ -10,6 +11,9 @@ const SEQUENCE_TTL = 600_000
 
 /** Milliseconds. If two readings of a server's clock differ by more than this, the clock was stepped. */
 const LEAST_STEP = 1_000
+
+/** Milliseconds in which a process reads an answer that has arrived. */
+const LATE = 50
 
 /** The time of a call on the server's clock, and the middle of the call on the process's monotonic clock. */
 export interface Moment {
@@ -39,7 +43,7 @@ export interface BucketOptions {
 /** A call without an answer. */
 interface Pending {
   readonly since: number
-  /** False once its timeout was noticed, true one turn of the event loop later: a busy process may not have read the answer yet. */
+  /** False once its timeout was noticed, true a moment later: a process that was busy or frozen may not have read the answer yet. */
   late?: boolean
 }
 
@@ -115,7 +119,7 @@ export class Shard {
       if (now - since <= timeout) continue
       if (call.late === undefined) {
         call.late = false
-        clock.defer(() => {
+        afterSilence(clock, LATE, () => {
           call.late = true
         })
       }

@@ -28,7 +28,7 @@ export class Keeper {
   #firstDone = false
   /** When the client last became ready, on the monotonic clock. Undefined while it is not. */
   #readyAt: number | undefined
-  /** Resolves once the connection that replaces a lost one is ready, or soon. It never rejects. */
+  /** Resolves once the connection that replaces a lost one is ready, or can't be opened. It never rejects. */
   #replaced: Promise<void> | undefined
   #replacing = false
   /** Callers that wait for the end of a connection that accepts no commands any more. */
@@ -79,8 +79,13 @@ export class Keeper {
   /** Waits for the first attempt to connect, and for the replacement of a lost connection. Later attempts run in the background. */
   async connected(): Promise<boolean> {
     if (this.#dying) await new Promise<void>((resolve) => this.#whenEnded.push(resolve))
-    if (!this.ready) await (this.#firstDone ? this.#replaced : this.#first)
+    if (!this.ready) await (this.#firstDone ? this.#replacement() : this.#first)
     return this.ready
+  }
+
+  /** Each caller waits for a moment, because the process may be frozen again before the connection is ready. */
+  #replacement(): Promise<void> | undefined {
+    return this.#replacing && this.#replaced !== undefined ? soon(this.#clock, this.#replaced) : undefined
   }
 
   /** The server has closed the connection, but the client has not noticed. */
@@ -151,20 +156,20 @@ export class Keeper {
     const good = this.#readyAt !== undefined && this.#clock.monotonic() - this.#readyAt >= RETRY_AFTER
     this.#readyAt = undefined
     if (good && !this.#waited && !this.#closed && this.#retry === undefined) {
-      this.#replaced = soon(this.#clock, this.#replace())
+      this.#replaced = this.#replace()
     } else this.#retryLater()
     for (const resolve of this.#whenEnded.splice(0)) resolve()
   }
 
   /**
    * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
-   * end like that, too. But if it fails soon, the server is down.
+   * end like that, too. But if it fails soon, or in silence, the server is down.
    */
   async #replace(): Promise<void> {
     this.#replacing = true
     for (let begun = Number.NEGATIVE_INFINITY; !this.ready && !this.#closed; ) {
       const now = this.#clock.monotonic()
-      if (now - begun < RETRY_AFTER) break
+      if (now - begun < RETRY_AFTER || this.#waited) break
       begun = now
       await this.#attempt()
     }

@@ -35,9 +35,11 @@ export class Connection {
   #firstDone = false
   #lastError: unknown
   #readyAt = 0
-  /** Resolves once the connection that replaces a lost one is ready, or soon. It never rejects. */
+  /** Resolves once the connection that replaces a lost one is ready, or can't be opened. It never rejects. */
   #replaced: Promise<void> | undefined
   #replacing = false
+  /** The last attempt waited for a silent server. */
+  #hung = false
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -56,13 +58,18 @@ export class Connection {
 
   /** Waits for the first attempt to connect, and for the replacement of a lost connection. Later attempts run in the background. */
   async connected(): Promise<boolean> {
-    if (!this.ready) await (this.#firstDone ? this.#replaced : this.#first)
+    if (!this.ready) await (this.#firstDone ? this.#replacement() : this.#first)
     return this.ready
   }
 
   /** Returns whether a lost connection was replaced soon. */
   async replaced(): Promise<boolean> {
     return !this.ready && (await this.connected())
+  }
+
+  /** Each caller waits for a moment, because the process may be frozen again before the connection is ready. */
+  #replacement(): Promise<void> | undefined {
+    return this.#replacing && this.#replaced !== undefined ? soon(this.#options.clock, this.#replaced) : undefined
   }
 
   command(...command: readonly string[]): Promise<unknown> {
@@ -109,6 +116,7 @@ export class Connection {
   async #attempt(): Promise<void> {
     const { clock, patience, make, opened, lost } = this.#options
     let answered: (() => void) | undefined
+    this.#hung = false
     try {
       const client = await make()
       if (this.#closed) return
@@ -130,6 +138,7 @@ export class Connection {
         }
         this.#apply()
         answered = afterSilence(clock, patience, () => {
+          this.#hung = true
           destroy(client)
           hung(new Error('The server did not answer in time.'))
         })
@@ -163,7 +172,7 @@ export class Connection {
     destroy(client)
     const { clock, lost } = this.#options
     if (delay === undefined && !this.#closed && clock.monotonic() - this.#readyAt >= RETRY_DELAY) {
-      this.#replaced = soon(clock, this.#replace())
+      this.#replaced = this.#replace()
     } else this.#retryLater(delay ?? RETRY_DELAY)
     lost?.()
     return true
@@ -171,13 +180,13 @@ export class Connection {
 
   /**
    * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
-   * end like that, too. But if it fails soon, the server is down.
+   * end like that, too. But if it fails soon, or in silence, the server is down.
    */
   async #replace(): Promise<void> {
     this.#replacing = true
     for (let begun = Number.NEGATIVE_INFINITY; !this.ready && !this.#closed; ) {
       const now = this.#options.clock.monotonic()
-      if (now - begun < RETRY_DELAY) break
+      if (now - begun < RETRY_DELAY || this.#hung) break
       begun = now
       await this.#attempt()
     }
