@@ -51,8 +51,10 @@ export class HubConnection implements StoreConnection {
     const seen = this.#seen[shard]
     const answer = (await this.#call(shard, (stub) => stub.sync(this.#node.id, pack(request), seen))) as HubReply | undefined
     if (!Array.isArray(answer?.reply?.results) || !Array.isArray(answer.reply.blocks) || !Array.isArray(answer.news)) throw unreadable()
-    // Another sync may have returned some of the announcements meanwhile.
-    const last = this.#seen[shard] ?? Number.NEGATIVE_INFINITY
+    if (!Number.isSafeInteger(answer.seen)) throw unreadable()
+    // Another sync may have returned some of the announcements meanwhile. Smaller numbers than before are of a new object, whose clock was
+    // set back.
+    const last = (seen !== undefined && answer.seen < seen ? undefined : this.#seen[shard]) ?? Number.NEGATIVE_INFINITY
     this.#seen[shard] = Math.max(last, answer.seen)
     if (!this.#closed) for (const { number, announcement } of answer.news) if (number > last) this.#node.announced(announcement)
     return answer.reply

@@ -1,6 +1,6 @@
 import type { Clock } from '@weir/core'
 import { Account, auditOf, decideFor, Hub, isNodeId, readRequest } from '@weir/core/hub'
-import { type Announcement, LONGEST_AUDITED, MOST_AUDITED, type SyncReply } from '@weir/core/sync'
+import { type Announcement, type AuditLog, LONGEST_AUDITED, MOST_AUDITED, type SyncReply } from '@weir/core/sync'
 import { KeptRows } from './kept-rows.ts'
 import { DurableObject, type ObjectState } from './platform.ts'
 
@@ -40,6 +40,7 @@ export class WeirHub extends DurableObject {
   readonly #account: Account = new Account(MOST_BYTES)
   readonly #rows: KeptRows
   readonly #hub: Hub
+  readonly #log: AuditLog
   #news: (News & { readonly node: string | undefined })[] = []
   #last: number
   #node: string | undefined
@@ -51,6 +52,7 @@ export class WeirHub extends DurableObject {
     this.#last = clock.now() * 1_000
     this.#rows = new KeptRows(state.storage)
     this.#hub = new Hub(clock, (name, read) => this.#rows.changed(name, read), this.#last)
+    this.#log = auditOf(this.#hub)
     this.#hub.listen((announcement) => {
       this.#news.push({ number: ++this.#last, node: this.#node, announcement })
       if (this.#news.length > 2 * MOST_NEWS) this.#news = this.#news.slice(-MOST_NEWS)
@@ -86,10 +88,9 @@ export class WeirHub extends DurableObject {
    * @internal
    */
   async audit(entry: unknown, most: unknown): Promise<readonly string[] | undefined> {
-    const log = auditOf(this.#hub)
-    if (typeof entry === 'string' && entry.length <= LONGEST_AUDITED) await log.add(entry)
+    if (typeof entry === 'string' && entry.length <= LONGEST_AUDITED) await this.#log.add(entry)
     await this.#rows.write()
-    return typeof most === 'number' ? await log.list(Math.min(most, MOST_AUDITED)) : undefined
+    return typeof most === 'number' ? await this.#log.list(Math.min(most, MOST_AUDITED)) : undefined
   }
 
   /**
@@ -103,7 +104,9 @@ export class WeirHub extends DurableObject {
 
   #newsFor(node: string, seen: number): readonly News[] {
     let first = this.#news.length
-    while (first > 0 && (this.#news[first - 1]?.number ?? 0) > seen) first--
+    // A number of the future is from a former life, before the clock was set back.
+    const from = seen > this.#last ? 0 : seen
+    while (first > 0 && (this.#news[first - 1]?.number ?? 0) > from) first--
     return this.#news.slice(first).flatMap((one) => (one.node === node ? [] : [{ number: one.number, announcement: one.announcement }]))
   }
 }

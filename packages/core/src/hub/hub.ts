@@ -175,7 +175,11 @@ export class Hub {
 
   /** Whether this many live processes are registered already, without this one. */
   isFull(nodeId: string, most: number): boolean {
-    return this.#nodes.size >= most && !this.#nodes.has(nodeId)
+    if (this.#nodes.size < most || this.#nodes.has(nodeId)) return false
+    // If all of them have ended, no sync removes them.
+    const monotonic = this.clock.monotonic()
+    if (monotonic - this.#sweptAt >= SWEEP_EVERY) this.#sweep(monotonic)
+    return this.#nodes.size >= most
   }
 
   /** The number of cells, leases, blocks, processes and decided keys. It is 0 once everything has expired. */
@@ -261,7 +265,9 @@ export class Hub {
     let nodes = 0
     for (const until of this.#nodes.values()) if (until > monotonic) nodes++
 
-    const version = parseCursor(request.cursor)
+    const cursor = parseCursor(request.cursor)
+    // A cursor of the future is from a former life, before the clock was set back.
+    const version = cursor !== undefined && cursor > this.#blocks.version ? undefined : cursor
     return {
       nodes,
       generation: String(this.#generation),
