@@ -1,8 +1,9 @@
+import { serialize } from 'node:v8'
 import { systemClock } from '@weir/core'
 import { pack } from '@weir/core/hub'
-import type { LeaseAsk, Ordinal, StoreConnection, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
+import type { Announcement, LeaseAsk, Ordinal, StoreConnection, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { durableObjectStore } from '../src/index.ts'
 import { shardOf } from '../src/shards.ts'
 import { FakeObjects } from './fake-objects.ts'
@@ -22,6 +23,10 @@ function connect(objects: FakeObjects, shards = 1): StoreConnection {
 function sync(connection: StoreConnection, request: Partial<SyncRequest>): Promise<SyncReply> {
   return connection.sync({ entries: [], blocks: [], ...request })
 }
+
+/** Sets the clock of the objects. It stands still until the end of the test. */
+const setClock = (time: number): void => void vi.useFakeTimers({ toFake: ['Date'], now: time })
+afterEach(() => void vi.useRealTimers())
 
 const heartbeat = (cursor?: string) => ({ ttl: 4_000, cursor, policies: [policy] })
 
@@ -112,6 +117,58 @@ describe('the object behind durableObjectStore', () => {
     for (let i = 0; i < 4_096; i++) await stub.sync(`n${i}`, good, undefined)
     expect(await stub.sync('one-more', good, undefined)).toBeUndefined()
     expect(await stub.sync('n0', good, undefined)).toBeDefined()
+    // All of them ended without a message, so no sync of theirs removes them.
+    setClock(Date.now() + 10_000)
+    expect(await stub.sync('one-more', good, undefined)).toBeDefined()
+  })
+
+  test('a leased key accepts no more processes than fit into its row, and goes on with the others', async () => {
+    const objects = new FakeObjects()
+    const ask = async (node: string) => {
+      const stub = objects.get('weir 0' as never) as { sync(...values: unknown[]): Promise<{ readonly reply: SyncReply }> }
+      const request = { entries: [{ policy, key: 'k', cells: [], lease: { ...lease, limit: 1_000_000 } }], blocks: [] }
+      return (await stub.sync(node, pack(request), undefined)).reply.results[0]?.lease
+    }
+    expect(await ask('n'.repeat(64))).toBeDefined()
+    const [stored] = objects.rows() as [{ readonly record: { readonly rows: Map<string, object> } }]
+    const { rows } = stored.record
+    const row = rows.values().next().value
+    const open = Array.from({ length: 64 }, (_, i) => ({ due: Date.now() + 60_000 + i, back: 1 }))
+    for (let i = 0; i < 694; i++) rows.set(`${i}-${'n'.repeat(60)}`, { ...row, open })
+    objects.evict()
+    expect(await ask('the-last-one')).toBeDefined()
+    expect(serialize(objects.rows()[0]).length).toBeLessThan(2_000_000)
+    for (const another of ['a', 'b', 'c']) await ask(another)
+    expect(await ask('too-many')).toBeUndefined()
+    expect(await ask('n'.repeat(64)), 'a process that it has already').toBeDefined()
+  })
+
+  test('entries of the log that arrive in one millisecond all survive its end', async () => {
+    const objects = new FakeObjects()
+    const log = await connect(objects).audit?.()
+    setClock(Date.now())
+    for (const entry of ['first', 'second', 'third']) await log?.add(entry)
+    objects.evict()
+    expect([...((await log?.list(10)) ?? [])].sort()).toEqual(['first', 'second', 'third'])
+  })
+
+  test('if its clock was set back before it starts again, processes still receive its blocks and announcements', async () => {
+    const objects = new FakeObjects()
+    const announced: string[] = []
+    const options = { id: 'listener', clock: systemClock, announced: (one: Announcement) => void announced.push(one.key) }
+    const listener = durableObjectStore(objects).open(options)
+    const first = await sync(listener, { heartbeat: heartbeat() })
+    await sync(listener, {})
+    objects.evict()
+    setClock(Date.now() - 3_600_000)
+    const block = (key: string) => sync(connect(objects), { blocks: [{ policy, key, kind: 'set', remaining: 60_000 }] })
+    await block('a')
+    const again = await sync(listener, { heartbeat: heartbeat(first.heartbeat?.cursor) })
+    expect(again.heartbeat?.blocks.map(({ key }) => key)).toEqual(['a'])
+    expect(announced).toEqual(['a'])
+    await block('b')
+    await sync(listener, {})
+    expect(announced).toEqual(['a', 'b'])
   })
 })
 

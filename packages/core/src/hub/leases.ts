@@ -7,6 +7,12 @@ import { type LeaseRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** Milliseconds for which an interval's record is kept after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
+/**
+ * The size of the largest record that is stored, in open reservations of 28 bytes, and that of a process without any. A Durable Object
+ * stores at most 2 MB under one name, and writes the record of a key as a whole.
+ */
+const MOST_STORED = 50_000
+const STORED_PROCESS = 8
 
 /** One key's leases in one interval, or its `HELD` units. Times are of the monotonic clock. */
 interface Page {
@@ -44,7 +50,7 @@ export class LeaseBook {
 
   /**
    * @param wall the time that the processes agree on
-   * @returns undefined if the account is used up
+   * @returns undefined if the account is used up, or the record would be too large to store
    */
   ask(
     nodeId: string,
@@ -62,6 +68,7 @@ export class LeaseBook {
     const name = rowOf('lease', ask.ordinal, policy.width, policy.id, key)
     let page = this.#pages.get(name)
     const row = `${nodeId} ${ask.incarnation}`
+    if (this.#changed !== undefined && page !== undefined && storedSize(page.record, row, ask) > MOST_STORED) return undefined
     const bytes = (page === undefined ? keyBytes(key) : 0) + (page?.record.rows.has(row) === true ? 0 : NODE_BYTES)
     if (bytes > 0 && account?.take(bytes) === false) return undefined
     const held = ask.ordinal === HELD
@@ -125,6 +132,13 @@ export class LeaseBook {
       return { type: 'lease', ...kept }
     })
   }
+}
+
+/** The size of a record with a process's request. */
+function storedSize({ rows }: LeaseRecord, name: string, { open = [] }: LeaseAsk): number {
+  let size = rows.has(name) ? 0 : STORED_PROCESS + open.length
+  for (const [of, row] of rows) size += STORED_PROCESS + (of === name ? open : row.open).length
+  return size
 }
 
 function noticeOf({ policyId, key, ordinal, record, lost }: Page, free: number): LeaseNotice {
