@@ -101,7 +101,7 @@ export class HubConnection implements StoreConnection {
     } catch (cause) {
       if (cause instanceof WeirError) throw cause
       const why = cause instanceof Error ? cause.message : String(cause)
-      throw new WeirError('WEIR_STORE_UNAVAILABLE', `The Durable Object failed (${why})`, { cause })
+      throw new WeirError('WEIR_STORE_UNAVAILABLE', `The Durable Object failed (${why}). Check its logs.`, { cause })
     } finally {
       cancel?.()
       release?.()
@@ -110,6 +110,7 @@ export class HubConnection implements StoreConnection {
 }
 
 function unreadable(): WeirError {
-  const why = 'The Durable Object could not read a request, or has no memory left for its keys'
-  return new WeirError('WEIR_STORE_REPLY', `${why}. Deploy the same version of @weir/workers with all Workers that use it.`)
+  const why = 'The Durable Object could not read a request, has no memory left for its keys, or has more than 4,096 live isolates'
+  const next = 'Deploy the same version of @weir/workers with all Workers that use it. If memory is used up, increase "shards".'
+  return new WeirError('WEIR_STORE_REPLY', `${why}. ${next}`)
 }
