@@ -19,8 +19,9 @@ limit.throttler.on('storeDown', () => console.warn('Redis does not answer'))
 const app = new Hono<{ Bindings: { event: LambdaEvent } }>()
 app.use(limit)
 app.use(async (_c, next) => {
-  // Lambda freezes the process after the response, so its counts are sent before. Meanwhile the handler works.
-  const sent = limit.throttler.flush()
+  // Lambda freezes the process after the response, so its counts are sent before. Meanwhile the handler works. While Redis is down, each
+  // response waits for the timeout.
+  const sent = limit.throttler.flush({ timeout: '500ms' })
   await next()
   await sent
 })

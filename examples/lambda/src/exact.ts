@@ -10,6 +10,7 @@ const throttler = createThrottler({
 throttler.on('storeDown', () => console.warn('Redis does not answer'))
 
 export async function handler(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2> {
+  // An IPv6 client has many addresses. The key 'ip' of an adapter counts its network, as in app.ts. A user's id is better if you have one.
   const { allowed, retryAfterMs } = await throttler.checkAsync(event.requestContext.http.sourceIp)
   if (!allowed) return { statusCode: 429, headers: { 'Retry-After': `${Math.ceil(retryAfterMs / 1000)}` } }
   return { statusCode: 200, body: 'Hello from Lambda\n' }
