@@ -114,7 +114,7 @@ export class PostgresServer {
   }
 
   /** Starts the server, or starts it again on the same port with the same data. */
-  async start(): Promise<void> {
+  async start(attempts = 50): Promise<void> {
     const settings = [...SETTINGS, ...(this.#options.settings ?? []), `unix_socket_directories=${this.directory}`]
     const args = ['-D', this.directory, '-h', '127.0.0.1', '-p', String(this.port), ...settings.flatMap((one) => ['-c', one])]
     const child = spawn(join(findPostgres() ?? '', 'postgres'), args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'], ...this.#user })
@@ -140,7 +140,13 @@ export class PostgresServer {
       60_000,
     )
     if (failure !== undefined) throw new Error('PostgreSQL can not be started; is it installed?', { cause: failure })
-    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}: ${said.trim()}`)
+    if (child.exitCode === null) return
+    // Other processes of a killed server end a moment later.
+    if (!/pre-existing shared memory block/.test(said) || attempts <= 1) {
+      throw new Error(`postgres ended with ${child.exitCode}: ${said.trim()}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await this.start(attempts - 1)
   }
 
   /** Runs statements with psql and returns their output, unaligned. */

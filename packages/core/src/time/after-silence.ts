@@ -5,6 +5,12 @@ import type { Clock, TimerHandle } from './clock.ts'
  */
 const LOOKS = 10
 
+/**
+ * The part of a look that counts after the process stood still. It has had hardly any time to read then. But a process that only ever runs
+ * for moments must give up, too.
+ */
+const AFTER_FREEZE = 0.25
+
 /** A timer that fires this much too late, in milliseconds, shows that the process stood still. */
 export const STOOD_STILL = 500
 
@@ -19,9 +25,9 @@ export function afterSilence(clock: Clock, patience: number, then: () => void): 
   const look = (): void => {
     const dueAt = clock.monotonic() + patience / LOOKS
     timer = clock.setTimeout(() => {
-      // After a freeze it has had no time to read yet.
-      if (clock.monotonic() < dueAt + STOOD_STILL) left--
-      if (left === 0) then()
+      // Where requests drive the clock, a late timer shows only that no request came.
+      left -= clock.driven || clock.monotonic() < dueAt + STOOD_STILL ? 1 : AFTER_FREEZE
+      if (left <= 0) then()
       else look()
     }, patience / LOOKS)
   }

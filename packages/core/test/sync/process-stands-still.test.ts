@@ -105,6 +105,24 @@ describe('after a process has stood still', () => {
     await close()
   })
 
+  test('an answer that never comes is given up, even if the process stands still again and again', async () => {
+    const { world, store, still, throttler, close } = frozenScene()
+    const one = throttler()
+    await world.run(3_000)
+    store.storeTimeout = Number.POSITIVE_INFINITY
+    store.health = 'hanging'
+    await world.run(1_500)
+    for (let i = 0; i < 5; i++) {
+      still.freeze()
+      await world.run(25_000)
+      await still.thaw()
+      await world.run(5)
+    }
+    expect(snapshot(one).sync.failuresByCause.timeout).toBeGreaterThan(0)
+    store.health = 'up'
+    await close()
+  })
+
   test('a store that is really down is reported within a second', async () => {
     const { world, still, throttler, events, close } = frozenScene()
     throttler()

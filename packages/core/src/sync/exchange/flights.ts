@@ -11,6 +11,8 @@ export interface Flight {
   readonly sent: number
   /** When to check whether the sync takes too long. Infinite once it is overdue. */
   lookAt: number
+  /** How often the process has stood still meanwhile. */
+  freezes: number
 }
 
 /** An answer is overdue after this many milliseconds, or this many usual round trips, whichever is later. */
@@ -26,6 +28,8 @@ const LATE_TIMES = 4
 const AGAIN = 4
 /** Stores have a timeout of a minute at most. Without this bound, a store without a timeout could stop all syncs for ever. */
 const GIVE_UP = 61_000
+/** If a process has stood still this often since a sync was sent, it would have read the answer. */
+const MOST_FREEZES = 3
 
 /**
  * Syncs that are under way, and whether the store is silent. A store that hangs fails only at its timeout, which must be long. Until
@@ -83,7 +87,7 @@ export class Flights {
   begin(batch: Batch, blocks: readonly PendingBlock[], beat: boolean, now: number): Flight {
     const patience = this.#patience
     const late = batch.entries.length === 0 ? patience : Math.min(patience, Math.max(LATE, LATE_TIMES * this.usual))
-    const flight: Flight = { batch, blocks, beat, sent: now, lookAt: now + late }
+    const flight: Flight = { batch, blocks, beat, sent: now, lookAt: now + late, freezes: 0 }
     this.#flights = [...this.#flights, flight]
     this.#waitingSince = Math.min(this.#waitingSince, now)
     return flight
@@ -96,12 +100,19 @@ export class Flights {
 
   /** The syncs that will hardly ever be answered. */
   lost(now: number): readonly Flight[] {
-    return now < this.lostAt ? [] : this.#flights.filter(({ sent }) => now >= Math.max(sent, this.#thawedAt) + GIVE_UP)
+    return now < this.lostAt ? [] : this.#flights.filter((flight) => now >= this.#endOf(flight))
   }
 
-  /** When the next sync is given up. Syncs are in the order in which they were sent. */
+  /** When the next sync is given up. */
   get lostAt(): number {
-    return Math.max(this.#flights[0]?.sent ?? Number.POSITIVE_INFINITY, this.#thawedAt) + GIVE_UP
+    let at = Number.POSITIVE_INFINITY
+    for (const flight of this.#flights) at = Math.min(at, this.#endOf(flight))
+    return at
+  }
+
+  /** When a sync is given up. A process that stood still has not read yet what came meanwhile, but soon does so. */
+  #endOf({ sent, freezes }: Flight): number {
+    return GIVE_UP + (freezes < MOST_FREEZES ? Math.max(sent, this.#thawedAt) : sent)
   }
 
   /** Removes an answered sync. Returns whether the store was silent until then. */
@@ -131,7 +142,10 @@ export class Flights {
     this.#suspected = false
     if (this.size > 0) this.#waitingSince = now
     const lookAt = now + this.#patience
-    for (const flight of this.#flights) if (flight.lookAt < lookAt) flight.lookAt = lookAt
+    for (const flight of this.#flights) {
+      flight.freezes++
+      if (flight.lookAt < lookAt) flight.lookAt = lookAt
+    }
   }
 
   /** Checks whether an answer is overdue. Returns true if a later turn of the event loop must check again. */
