@@ -18,7 +18,7 @@ const NONE: Platform = Object.freeze({})
 // These set a header themselves, so that clients can't choose it.
 const CLOUDFLARE: Platform | undefined = inWorkers() ? { address: (request) => field(request, 'cf-connecting-ip') } : undefined
 // Reading a variable needs a permission in Deno, where this platform does not exist.
-const onVercel = !('Deno' in globalThis) && process.env['VERCEL'] === '1'
+const onVercel = !('Deno' in globalThis) && globalThis.process?.env['VERCEL'] === '1'
 const VERCEL: Platform | undefined = onVercel ? { address: (request) => field(request, 'x-real-ip') } : undefined
 
 /** Members that platforms pass to a handler beside the request. */
