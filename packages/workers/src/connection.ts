@@ -16,6 +16,8 @@ import { joined, shardOf, split } from './shards.ts'
 import type { HubReply } from './weir-hub.ts'
 
 const CLOSED = 'The connection to the store'
+/** Milliseconds for which a sync waits for the other objects once one has answered. */
+const LATE = 200
 
 /** One process's connection to the objects. */
 export class HubConnection implements StoreConnection {
@@ -38,13 +40,39 @@ export class HubConnection implements StoreConnection {
 
   async sync(request: SyncRequest): Promise<SyncReply> {
     if (this.#closed) throw closedPart(CLOSED)
-    const parts = split(request, this.#seen.length).map((part, shard) => part && this.#exchange(shard, part))
-    const outcomes = await Promise.allSettled(parts)
+    const parts = split(request, this.#seen.length)
+    const replies = await this.#replies(parts).catch((error: unknown) => {
+      if (this.#closed || !parts.includes(undefined)) throw error
+      // If the other objects answer, only the keys of this request fail. The store is not down.
+      return this.#replies(parts.map((part) => (part === undefined ? { entries: [], blocks: [] } : undefined)))
+    })
     if (this.#closed) throw closedPart(CLOSED)
-    const replies = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined))
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined && replies.every((reply) => reply === undefined)) throw failed.reason
     return joined(request, replies, this.#generations)
+  }
+
+  /**
+   * The replies of all objects. Once one has answered, an object that hangs delays the keys of the others only shortly.
+   *
+   * @throws the first error if no object answers
+   */
+  async #replies(requests: readonly (SyncRequest | undefined)[]): Promise<readonly (SyncReply | undefined)[]> {
+    const parts = requests.map((part, shard) => part && this.#exchange(shard, part))
+    const replies: (SyncReply | undefined)[] = parts.map(() => undefined)
+    let cancel: (() => void) | undefined
+    const late = new Promise<void>((resolve) => {
+      for (const [shard, part] of parts.entries()) {
+        const answered = (reply: SyncReply): void => {
+          replies[shard] = reply
+          cancel ??= afterSilence(this.#node.clock, LATE, resolve)
+        }
+        part?.then(answered, () => {})
+      }
+    })
+    const outcomes = await Promise.race([Promise.allSettled(parts), late])
+    cancel?.()
+    const failed = outcomes?.find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined && replies.every((reply) => reply === undefined)) throw failed.reason
+    return replies
   }
 
   async #exchange(shard: number, request: SyncRequest): Promise<SyncReply> {

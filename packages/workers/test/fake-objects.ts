@@ -10,6 +10,7 @@ export class FakeObjects implements HubNamespace {
   calls = 0
   written = 0
   down = new Set<string>()
+  hanging = new Set<string>()
 
   idFromName(name: string): string {
     return name
@@ -25,6 +26,7 @@ export class FakeObjects implements HubNamespace {
           async (...values: unknown[]) => {
             await null
             if (this.down.has(name)) throw new Error('The object is down.')
+            if (this.hanging.has(name)) await new Promise(() => {})
             this.calls++
             const { hub, ready } = this.#objectOf(name)
             await ready

@@ -201,8 +201,21 @@ describe('several objects', () => {
     await sync(other, request)
     const later = await sync(connection, { heartbeat: heartbeat(reply.heartbeat?.cursor) })
     expect(later.heartbeat?.blocks.map(({ key }) => key).sort(), 'also blocks of the object that was down').toEqual(keys)
+    objects.down.add('weir 1')
+    const its = entries.filter(({ key }) => shardOf(key, 3) === 1)
+    expect((await sync(connection, { entries: its })).results, 'the store is not down').toEqual(its.map(() => undefined))
     for (const shard of [0, 1, 2]) objects.down.add(`weir ${shard}`)
+    await expect(sync(connection, { entries: its })).rejects.toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
     await expect(sync(connection, { entries })).rejects.toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
+  })
+
+  test('if one object hangs, the keys of the others do not wait for its timeout', async () => {
+    const objects = new FakeObjects()
+    const store = durableObjectStore(objects, { shards: 3, timeout: '60s' })
+    const connection = store.open({ id: 'n', clock: systemClock, announced: () => {} })
+    objects.hanging.add('weir 1')
+    const reply = await sync(connection, { entries, heartbeat: heartbeat() })
+    expect(reply.results.map((result) => result !== undefined)).toEqual(keys.map((key) => shardOf(key, 3) !== 1))
   })
 })
 
