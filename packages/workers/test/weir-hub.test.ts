@@ -238,5 +238,8 @@ describe('options', () => {
 })
 
 function garbage(): [string, unknown][] {
-  return [undefined, null, 7, {}, { type: 'lease' }, { type: 'block', policyId: 'p' }].map((row, i) => [`weir/1/${i}`, row])
+  const record = { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, earliest: 0, rows: new Map([['node', {}]]) }
+  const times = { until: Date.now() + 60_000, newsUntil: 0 }
+  const page = { type: 'lease', name: 'n', policyId: 'p', key: 'k', ordinal, record, ...times, lost: false }
+  return [page, undefined, null, 7, {}, { type: 'lease' }, { type: 'block', policyId: 'p' }].map((row, i) => [`weir/1/${i}`, row])
 }

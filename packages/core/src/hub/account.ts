@@ -50,8 +50,12 @@ export class Tally {
   }
 }
 
-/** Bytes of a process's counts in a cell, of a cell or a block with its key, and of a policy: measured, and rounded up. */
+/**
+ * Bytes of a process's counts in a cell, of an open reservation of its lease, of a cell or a block with its key, and of a policy: measured,
+ * and rounded up.
+ */
 export const NODE_BYTES = 150
+export const RETURN_BYTES = 90
 export const KEY_BYTES = 500
 export const POLICY_BYTES = 2_000
 

@@ -2,7 +2,7 @@ import type { StorePolicy } from '../store/contract.ts'
 import { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
 import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../store/leases/grant.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
-import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+import { type Account, keyBytes, NODE_BYTES, RETURN_BYTES, Tally } from './account.ts'
 import { type LeaseRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** Milliseconds for which an interval's record is kept after its end, because clocks may be corrected a little. */
@@ -22,6 +22,8 @@ interface Page {
   readonly ordinal: Ordinal
   readonly record: LeaseRecord
   readonly tally: Tally
+  /** The most open reservations of each row, which were paid for. */
+  readonly paid: Map<string, number>
   until: number
   /** Until then heartbeats return the notice, because some processes may have missed the announcement. */
   newsUntil: number
@@ -69,17 +71,22 @@ export class LeaseBook {
     let page = this.#pages.get(name)
     const row = `${nodeId} ${ask.incarnation}`
     if (this.#changed !== undefined && page !== undefined && storedSize(page.record, row, ask) > MOST_STORED) return undefined
-    const bytes = (page === undefined ? keyBytes(key) : 0) + (page?.record.rows.has(row) === true ? 0 : NODE_BYTES)
+    const paid = page?.paid.get(row) ?? 0
+    const open = Math.max(paid, ask.open?.length ?? 0)
+    const rowBytes = (page?.record.rows.has(row) === true ? 0 : NODE_BYTES) + RETURN_BYTES * (open - paid)
+    const bytes = (page === undefined ? keyBytes(key) : 0) + rowBytes
     if (bytes > 0 && account?.take(bytes) === false) return undefined
     const held = ask.ordinal === HELD
     const until = monotonic + KEPT + (held ? ask.lifetime : endOf(ask.ordinal, policy.width) - wall)
     if (page === undefined) {
       const { ordinal } = ask
       const none = Number.NEGATIVE_INFINITY
-      page = { name, policyId: policy.id, key, ordinal, record: newLeaseRecord(), tally: new Tally(), until, newsUntil: none, lost: false }
+      const accounts = { tally: new Tally(), paid: new Map() }
+      page = { name, policyId: policy.id, key, ordinal, record: newLeaseRecord(), ...accounts, until, newsUntil: none, lost: false }
       this.#pages.set(name, page)
     } else if (held) page.until = Math.max(page.until, until)
     if (account !== undefined && bytes > 0) page.tally.note(account, bytes)
+    if (open > paid) page.paid.set(row, open)
     const { reply, announce, lost } = grantLease(page.record, row, ask, wall)
     if (announce) {
       page.newsUntil = monotonic + ask.lifetime
@@ -91,11 +98,13 @@ export class LeaseBook {
 
   /** Takes over leases of a former life. Returns whether they still matter, and the account has room for them. */
   restore({ type: _, ...kept }: LeaseRow, monotonic: number, account?: Account): boolean {
-    const bytes = keyBytes(kept.key) + NODE_BYTES * kept.record.rows.size
+    const paid = new Map(Array.from(kept.record.rows, ([row, { open }]) => [row, open.length]))
+    const open = [...paid.values()].reduce((sum, count) => sum + count, 0)
+    const bytes = keyBytes(kept.key) + NODE_BYTES * paid.size + RETURN_BYTES * open
     if (kept.until <= monotonic || account?.take(bytes) === false) return false
     const tally = new Tally()
     if (account !== undefined) tally.note(account, bytes)
-    this.#pages.set(kept.name, { ...kept, tally })
+    this.#pages.set(kept.name, { ...kept, tally, paid })
     return true
   }
 
@@ -128,7 +137,7 @@ export class LeaseBook {
     this.#changed?.(name, () => {
       const page = this.#pages.get(name)
       if (page === undefined) return undefined
-      const { tally: _, ...kept } = page
+      const { tally: _, paid: __, ...kept } = page
       return { type: 'lease', ...kept }
     })
   }

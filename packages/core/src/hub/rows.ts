@@ -45,7 +45,8 @@ export type HubRow = BlockRow | LeaseRow | AuditRow
 const time = number(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY)
 const units = number(0, Number.MAX_VALUE)
 const name = text(10_000)
-const rows: Reader<LeaseRecord['rows']> = (value) => (value instanceof Map ? value : undefined)
+const isRow = (row: unknown): boolean => isObject(row) && Array.isArray(row['open'])
+const rows: Reader<LeaseRecord['rows']> = (value) => (value instanceof Map && [...value.values()].every(isRow) ? value : undefined)
 const record: Reader<LeaseRecord> = object({ out: time, used: time, tail: flag, quietUntil: time, epoch: units, earliest: time, rows })
 const ordinal = whole<Ordinal>(0, Number.MAX_SAFE_INTEGER)
 
