@@ -46,7 +46,8 @@ export class KeptRows {
     if (this.#changed.size === 0) return
     const rows: [string, HubRow][] = []
     const expired: string[] = []
-    for (const [name, read] of this.#changed) {
+    const changed = [...this.#changed]
+    for (const [name, read] of changed) {
       const row = read()
       const place = this.#places.get(name) ?? `${PREFIX}${++this.#last}`
       if (row === undefined) {
@@ -57,7 +58,13 @@ export class KeptRows {
       }
     }
     this.#changed.clear()
-    await this.#write(rows, expired)
+    try {
+      await this.#write(rows, expired)
+    } catch (error) {
+      // The next call writes them, unless they have changed again.
+      for (const [name, read] of changed) if (!this.#changed.has(name)) this.#changed.set(name, read)
+      throw error
+    }
   }
 
   /** Calls without an `await` between them are one transaction. */
