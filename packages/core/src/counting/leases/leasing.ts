@@ -137,8 +137,8 @@ export class Leasing<Key extends LeasedKey> {
     const meter = this.#meter
     const { interval, calendar } = meter.site.policy
     // A process that is frozen now and then reads some answers long after they came.
-    const took = this.#store.freezes(now) ? this.#store.roundTrip : now - sent
-    key.roundTrip += (took - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
+    if (this.#store.freezes(now)) key.roundTrip = this.#store.roundTrip
+    else key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
     meter.syncedBlocks.replied(slot, result, sent, now)
     hearReply(lease, ask, reply, sent, now, interval, calendar)
     if (reply.epoch > meter.site.resetAt(entry.key)) meter.syncedBlocks.reset(entry.key, reply.epoch, now)
