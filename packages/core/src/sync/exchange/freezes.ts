@@ -3,7 +3,7 @@ import type { Clock } from '../../time/clock.ts'
 
 /** Milliseconds after a process stood still in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
 const REPLACING = 500
-/** Failures that start no outage while a process stands still again and again. Those at one start are one failure. */
+/** Lost connections, one after the other, that are no outage while a process stands still again and again. */
 const FAILURES = 3
 /**
  * Milliseconds after a process stood still in which it sends each unit at once, and its requests need counts that are not old. It may stand
@@ -22,9 +22,10 @@ export class Freezes {
   #freshAt = Number.NEGATIVE_INFINITY
   /** When the last answered sync was sent. */
   #answeredAt = Number.NEGATIVE_INFINITY
-  /** Failures since the last answer. */
+  /** Connections that were lost since the last answer. */
   #failures = 0
-  /** When the process had run again before the last of them. */
+  /** When the last sync failed, and when the process had run again before it. */
+  #failedAt = Number.NEGATIVE_INFINITY
   #failedAfter = Number.NaN
   /** The time of the last tick. */
   #wall = Number.POSITIVE_INFINITY
@@ -69,13 +70,15 @@ export class Freezes {
     return !this.#clock.driven && now < this.thawedAt + FREEZES
   }
 
-  /** Whether a sync that has just failed starts no outage. */
-  replacing(now: number): boolean {
+  /** Whether a sync that was sent at `sent` and has just failed starts no outage. */
+  replacing(now: number, sent: number): boolean {
     const starting = now < this.thawedAt + REPLACING
-    if (!starting && !this.lately(now)) return false
-    // A process may always stand still again before the next attempt.
-    if (!starting || this.#failedAfter !== this.thawedAt) this.#failures++
+    // A process may always stand still again before the next attempt. Syncs under way at the same time are lost with the same connection.
+    const another = starting ? this.#failedAfter !== this.thawedAt : sent >= this.#failedAt
+    this.#failedAt = now
     this.#failedAfter = this.thawedAt
+    if (!starting && !this.lately(now)) return false
+    if (another) this.#failures++
     return this.#failures <= FAILURES
   }
 
