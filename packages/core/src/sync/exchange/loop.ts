@@ -437,7 +437,7 @@ export class SyncLoop {
     const { batch, sent } = flight
     this.#noticeFreeze(now, this.#alarm.at)
     this.#giveUp(flight, now)
-    const replacing = !this.storeDown && this.freezes.replacing(now, sent)
+    const replacing = !this.storeDown && this.#flights.answered && this.freezes.replacing(now, sent)
     if (replacing) this.#failedThawing = true
     // Measures from the time of sending, so that a store that rejects at once and a store that hangs are probed alike.
     const again = replacing ? this.#beatenAt + LEAST_DISTANCE : this.#probeAfter(Math.max(sent, this.#beatenAt))
