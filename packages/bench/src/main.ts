@@ -40,8 +40,10 @@ const program = new Command('pnpm bench')
   .option('--json <file>', 'write all figures, with versions')
   .option('--rounds <n>', 'rounds of fresh processes', wholeNumber, 3)
   .option('--quick', 'smaller sizes', false)
-  .option('--only <stores>', 'stores: some of them, e.g. redis,etcd; runtimes: bundle, workers or freezes', (text: string) =>
-    text.split(','),
+  .option(
+    '--only <stores>',
+    'stores: some of them, e.g. redis,etcd; runtimes: bundle, workers, freezes, or some forms of it, e.g. freezes,leased',
+    (text: string) => text.split(','),
   )
   .option('--against <checkout>', 'local: compare with the packages of another checkout, as they were built there')
   .option('--no-build', 'measure the packages as they were built last')

@@ -31,14 +31,15 @@ const FORMS: readonly Form[] = [
 const LOADS = [0.9, 2, 10] as const
 
 /** Processes that a platform freezes between their requests: what they allow, and how long their requests take. */
-export async function freezes({ quick }: BenchOptions): Promise<readonly Report[]> {
+export async function freezes({ quick, rounds, only = [] }: BenchOptions): Promise<readonly Report[]> {
   const server = await RedisServer.start()
+  const chosen = FORMS.filter(({ name }) => only.includes(name))
   const rows: Row[] = []
   const goals: Goal[] = []
   try {
     for (const closes of [false, true]) {
       await server.command('CONFIG', 'SET', 'timeout', String(closes ? IDLE : 0))
-      for (const { name, most, ...form } of FORMS) {
+      for (const { name, most, ...form } of chosen.length > 0 ? chosen : FORMS) {
         for (const times of LOADS) {
           const run = async (frozen: boolean): Promise<FleetResult> => {
             await server.command('FLUSHALL')
@@ -49,7 +50,7 @@ export async function freezes({ quick }: BenchOptions): Promise<readonly Report[
               interval: INTERVAL,
               processes: quick ? 10 : PROCESSES,
               times,
-              intervals: quick ? 1 : 3,
+              intervals: quick ? 1 : rounds,
               frozen,
             })
           }
