@@ -145,7 +145,7 @@ export class PostgresServer {
     if (!/pre-existing shared memory block/.test(said) || attempts <= 1) {
       throw new Error(`postgres ended with ${child.exitCode}: ${said.trim()}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await setTimeout(200)
     await this.start(attempts - 1)
   }
 
