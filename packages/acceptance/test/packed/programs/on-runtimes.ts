@@ -118,9 +118,9 @@ async function inBackground(): Promise<number> {
   const store = redisStore(url, { namespace, timeout: '30s' })
   const throttler: Throttler = createThrottler({ policies: [{ name: 'background', limit: 20, interval: INTERVAL }], store })
   const seen = async (used: number): Promise<void> => {
-    const deadline = Date.now() + 60_000
+    const end = Date.now() + 60_000
     while (20 - throttler.peek('ann').remaining < used) {
-      if (Date.now() > deadline) throw new Error(`Not all of ${used} units came from the store.`)
+      if (Date.now() > end) throw new Error(`Not all of ${used} units came from the store.`)
       await throttler.flush()
       await sleep(20)
     }
