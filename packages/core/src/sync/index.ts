@@ -52,6 +52,7 @@ export {
   takeBy,
 } from '../store/contract.ts'
 export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply, type LeaseReturn, MOST_RETURNS } from '../store/leases/ask.ts'
+export { lifeOf, SentLife } from '../store/life.ts'
 export { type BucketAnnounced, type BucketUnits, bucketNews, type Level, levelAt, spanOf } from '../store/shapes/bucket.ts'
 export type { Growth, News } from '../store/shapes/news.ts'
 export { newestOf, type SlidingAnnounced, type SlidingWrite, slidingNews, visibleCells, windowUnits } from '../store/shapes/sliding.ts'
