@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Decision } from '@weir/core'
-import { type Guard, handlerStarts, isListField, type Rejection, type SetHeader } from '@weir/core/adapter'
+import { type Guard, handlerStarts, isListField, keepRequest, type Rejection, type SetHeader } from '@weir/core/adapter'
 import { Ending, isSwitch } from './ending.ts'
 
 /** Limit fields that throttlers have written for a request. */
@@ -72,7 +72,10 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     const ended = handlerStarts(outgoing as ServerResponse)
     if (ended === null) return withoutClient(outgoing)
     try {
-      const response = await next()
+      const running = next()
+      // Workers end a handler whose client leaves. Its slot would stay in use.
+      if (ended !== undefined && running instanceof Promise) keepRequest(running)
+      const response = await running
       framework.responded?.(response)
       return finish(guard, exchange, response, outermost)
     } catch (error) {
