@@ -89,7 +89,7 @@ export function isSwitch(response: Response | undefined): boolean {
 /** Whether the platform reports clients that leave before their response. Workers do so only with a flag. */
 export function reportsClients(): boolean {
   const { Cloudflare } = globalThis as {
-    readonly Cloudflare?: { readonly compatibilityFlags: { readonly enable_request_signal?: boolean } }
+    readonly Cloudflare?: { readonly compatibilityFlags?: { readonly enable_request_signal?: boolean } }
   }
-  return Cloudflare?.compatibilityFlags.enable_request_signal !== false
+  return Cloudflare?.compatibilityFlags?.enable_request_signal !== false
 }
