@@ -25,6 +25,20 @@ describeEtcd('a node and its etcd', () => {
     await Promise.all([a.close(), b.close()])
   })
 
+  test('requests on connections that ended while they were idle are sent again', async () => {
+    const proxy = await faultProxy({ port: Number(new URL(here.server.url).port) })
+    const node = new TestNode(etcdStore(`http://127.0.0.1:${proxy.port}`, { namespace: freshNamespace(), timeout: PATIENT }))
+    // Several connections, all of which become idle.
+    expect(await Promise.all(['a', 'b', 'c'].map((key) => node.count(key, 1)))).toEqual([1, 1, 1])
+    for (let taken = 2; taken < 7; taken++) {
+      proxy.reset()
+      // The process has not read the end of the connections yet.
+      expect(await node.count('a', taken)).toBe(taken)
+    }
+    await node.close()
+    await proxy.close()
+  })
+
   test('etcd is absent at the start, and used as soon as it is there', async () => {
     await here.server.kill()
     const store = etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT })

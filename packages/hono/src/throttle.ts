@@ -1,6 +1,6 @@
 import type { Decision, PlannedName, Throttler } from '@weir/core'
 import { createGuard, type HandlerDecision, type Rejection, type ThrottleInput } from '@weir/core/adapter'
-import { checkAddress, Ending, Exchange, type Framework, throttled, WebThrottledError } from '@weir/web/adapter'
+import { Ending, Exchange, type Framework, throttled, WebThrottledError, withoutAddress } from '@weir/web/adapter'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { type AddressOf, forwardedAddress } from './address.ts'
@@ -50,7 +50,11 @@ export function throttle<const Name extends string = string, const Plan extends 
   options: ThrottleOptions<Name, Plan>,
 ): ThrottleMiddleware<PlannedName<Name, Plan>> {
   type Planned = PlannedName<Name, Plan>
-  const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
+  const { address, input } = withoutAddress<AddressOf, ThrottleInput<Context, HonoArgs, Planned>>(
+    options as unknown as ThrottleOptions<Planned>,
+    forwardedAddress,
+    'the context',
+  )
   const guard = createGuard<Context, HonoArgs, Planned>(input, honoReader(address))
 
   const middleware: MiddlewareHandler = async (c, next) => {
@@ -118,16 +122,6 @@ class HonoFramework<Name extends string> implements Framework<HonoArgs, Name> {
     for (const name of ['Content-Encoding', 'Content-Length', 'Transfer-Encoding']) this.#c.header(name, undefined)
     return this.#c.body(body, status as ContentfulStatusCode, { 'Content-Type': type })
   }
-}
-
-/** Separates the adapter's own option from the others. */
-function withoutAddress<Name extends string>(
-  options: ThrottleOptions<Name>,
-): { address: AddressOf | undefined; input: ThrottleInput<Context, HonoArgs, Name> } {
-  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
-  const { address, ...input } = options
-  checkAddress(address, forwardedAddress, 'the context')
-  return { address, input: input as ThrottleInput<Context, HonoArgs, Name> }
 }
 
 declare module 'hono' {

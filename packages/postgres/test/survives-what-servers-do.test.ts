@@ -1,9 +1,12 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { type Algorithm, fixedWindow } from '@weir/core'
+import { faultProxy } from '@weir/testing'
 import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
-import { PostgresServer } from '@weir/tooling/postgres-servers'
+import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { until } from '@weir/tooling/redis-servers'
 import pg from 'pg'
 import { expect, test } from 'vitest'
@@ -82,6 +85,30 @@ describe('a store in PostgreSQL', () => {
     expect(await node.eventually(() => node.count('k', 4).catch(() => undefined))).toBe(4)
     await until(async () => !['', first].includes(await here.server.sql(listener)), 'it listens again')
     await node.close()
+  })
+
+  test('a good connection that ended is replaced at once, and its calls are sent again, without the process having read that it ended', async () => {
+    const proxy = await faultProxy({ port: here.server.port })
+    const { href } = Object.assign(new URL(here.server.url), { port: String(proxy.port) })
+    const node = new TestNode(postgresStore(href, { schema: freshSchema(), publish: false, ...patient }))
+    const step = fixedWindow().step as NonNullable<Algorithm['step']>
+    const options = { name: 'decided', id: 'decided', limit: 3, interval: 3_600_000 }
+    const decided = { id: 'decided', step, parameters: step.parameters(options as never) }
+    await node.count('k', 1)
+    expect(await node.take(decided, 'k', 1, 3)).toMatchObject({ allowed: true, remaining: 2 })
+    const terminate = `SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = 'weir'`
+    const psql = [join(findPostgres() ?? '', 'psql'), ['-X', '-d', here.server.url, '-c', terminate], { cwd: '/' }] as const
+    for (const [i, end] of [() => proxy.reset(), () => execFileSync(...psql)].entries()) {
+      // A connection that ends soon after its start is not replaced at once.
+      await setTimeout(300)
+      end()
+      expect(await node.count('k', 2 + i)).toBe(2 + i)
+      await setTimeout(300)
+      end()
+      expect(await node.take(decided, 'k', 1, 3)).toMatchObject({ allowed: true, remaining: 1 - i })
+    }
+    await node.close()
+    await proxy.close()
   })
 
   test('a node opens two connections, whatever it does, and none is left when it is closed', async () => {

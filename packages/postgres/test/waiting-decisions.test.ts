@@ -6,7 +6,7 @@ import { PostgresDecider } from '../src/central/decider.ts'
 test('requests that wait behind one that is never answered are bounded', async () => {
   const decider = new PostgresDecider({
     node: 'n',
-    connection: { ready: true, hold: () => {}, release: () => {} },
+    connection: { hold: () => {}, release: () => {} },
     storeTime: () => 0,
     heard: () => {},
     monotonic: () => 0,

@@ -93,7 +93,7 @@ describe.each(LINKS)('after the connection to %s has ended without a reply', (_n
     const shard = new Shard({ keys, nodeId: 'node', clock, link, timeout: 1_000, lost: () => {} })
     // Longer than a connection must live to be replaced at once.
     server.pause = () => new Promise((resolve) => void clock.setTimeout(resolve, 300))
-    const called = shard.call(script('return 1'), [], () => '')
+    const called = shard.call(script('return 1'), [], () => '', 0)
     const failed = expect(called).rejects.toThrow('closed')
     for (let i = 0; i < 200; i++) {
       await clock.advance(10)

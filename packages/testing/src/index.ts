@@ -1,5 +1,6 @@
 export { type AdapterContractOptions, adapterContract } from './adapter-contract/adapter-contract.ts'
 export type { AdapterServer, AdapterServerOptions, AdapterUnderTest, TrustedProxy } from './adapter-contract/context.ts'
+export { type HandlerLimit, type HandlerSurroundings, handlerUnderTest } from './adapter-contract/handler-under-test.ts'
 export { peekThrice } from './adapter-contract/peeking.ts'
 export {
   restoreTarget,

@@ -1,6 +1,7 @@
-// Runs the whole suite on each supported Node.js line, and the adapter contract on Bun and Deno, and prints a table. Arguments are
-// Node.js versions and names of runtimes: `pnpm test:matrix 22 26 bun`.
+// Runs the whole suite on each supported Node.js line, and the adapter contract on Bun, on Deno and in workerd, and prints a table.
+// Arguments are Node.js versions and names of runtimes: `pnpm test:matrix 22 26 bun`.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { ensureEtcdServer } from '../src/etcd-server.js'
 import { onNode } from '../src/node.js'
@@ -24,11 +25,14 @@ const ON_RUNTIMES = {
   core: ['test/algorithms', 'test/central', 'test/counting', 'test/decide', 'test/http/request', 'test/leases', 'test/queue'],
 }
 
+/** The test files that run Workers in workerd, by package. Vitest itself runs on Node.js. */
+const IN_WORKERD = { workers: ['test/adapter-contract-in-workerd', 'test/contract-in-workerd', 'test/workerd'] }
+
 const wanted = process.argv.slice(2)
-const lines = wanted.length > 0 ? wanted : ['20', '22', '24', '26', ...RUNTIMES]
-const bad = lines.find((line) => !isRuntime(line) && !/^\d+(\.\d+){0,2}$/.test(line))
+const lines = wanted.length > 0 ? wanted : ['20', '22', '24', '26', ...RUNTIMES, 'workerd']
+const bad = lines.find((line) => line !== 'workerd' && !isRuntime(line) && !/^\d+(\.\d+){0,2}$/.test(line))
 if (bad !== undefined) {
-  console.error(`${JSON.stringify(bad)} is not a Node.js version or runtime. Use for example 22, 24.1.0, ${RUNTIMES.join(' or ')}`)
+  console.error(`${JSON.stringify(bad)} is not a Node.js version or runtime. Use for example 22, 24.1.0, ${RUNTIMES.join(', ')} or workerd`)
   process.exit(2)
 }
 const missing = await ensureRedisServer()
@@ -44,7 +48,7 @@ const rows = [['runtime', 'result', 'seconds']]
 let failed = false
 for (const line of lines) {
   const started = performance.now()
-  const { release, result, status, output } = isRuntime(line) ? await onRuntime(line) : await onVersion(line)
+  const { release, result, status, output } = await runOn(line)
   const log = join(logs, `${release}.log`)
   writeFileSync(log, output)
   if (status !== 0) {
@@ -55,6 +59,12 @@ for (const line of lines) {
 }
 
 /** @typedef {{ release: string, result: string | undefined, status: number, output: string }} Row */
+
+/** @type {(line: string) => Promise<Row>} */
+async function runOn(line) {
+  if (isRuntime(line)) return onRuntime(line)
+  return line === 'workerd' ? inWorkerd() : onVersion(line)
+}
 
 /** @type {(version: string) => Promise<Row>} */
 async function onVersion(version) {
@@ -70,15 +80,26 @@ async function onVersion(version) {
 async function onRuntime(runtime) {
   const { file, args } = runtimeCommand(runtime)
   const release = `${runtime} ${(await mustRun(file, ['--version'])).match(/\d+(\.\d+)+/)?.[0]}`
+  return runFiles(runtime, release, file, args, ON_RUNTIMES)
+}
+
+/** @type {() => Promise<Row>} */
+function inWorkerd() {
+  const { version } = createRequire(import.meta.url)('workerd/package.json')
+  return runFiles('workerd', `workerd ${version}`, process.execPath, [], IN_WORKERD)
+}
+
+/** @type {(name: string, release: string, program: string, args: readonly string[], tests: Readonly<Record<string, readonly string[]>>) => Promise<Row>} */
+async function runFiles(runtime, release, program, args, tests) {
   console.log(`running on ${release}`)
   const script = `test:${runtime}`
   const total = { passed: 0, failed: 0, status: 0, output: '' }
-  for (const [name, files] of Object.entries(ON_RUNTIMES)) {
+  for (const [name, files] of Object.entries(tests)) {
     const cwd = join(ROOT, 'packages', name)
     const summary = join(cwd, summaryFile(script))
     rmSync(summary, { force: true })
     const env = { ...process.env, npm_lifecycle_event: script }
-    const { status, output } = await run(file, [...args, join('node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], { cwd, env })
+    const { status, output } = await run(program, [...args, join('node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], { cwd, env })
     total.output += output
     try {
       /** @type {Summary} */

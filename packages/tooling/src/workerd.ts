@@ -33,29 +33,43 @@ export async function bundleWorker(entry: string, sources = true): Promise<strin
   return outputFiles[0]?.text ?? ''
 }
 
+/** Options of `Workerd.start`. */
+export interface WorkerdOptions {
+  /** Further ports of the first isolate. Their requests have the header `x-entrance` with the place of the port in `ports`. */
+  readonly entrances?: number
+  /** Compatibility flags of the Worker. */
+  readonly flags?: readonly string[]
+}
+
 /** workerd, the runtime of Cloudflare Workers, with several isolates of one Worker and its Durable Objects. */
 export class Workerd {
   readonly #directory: string
   #process: ChildProcess | undefined
-  readonly #ports: number[] = []
-  readonly #isolates: number
+  /** The ports of the isolates, and after them those of the entrances. */
+  readonly ports: number[] = []
+  readonly #sockets: number
   /** Everything that workerd has printed. */
   log = ''
 
-  private constructor(directory: string, isolates: number) {
+  private constructor(directory: string, sockets: number) {
     this.#directory = directory
-    this.#isolates = isolates
+    this.#sockets = sockets
   }
 
   /**
    * @param code - the module of the Worker
    * @param classes - its Durable Objects: the binding of each, and the class that the module exports
    */
-  static async start(code: string, isolates: number, classes: Readonly<Record<string, string>>): Promise<Workerd> {
+  static async start(
+    code: string,
+    isolates: number,
+    classes: Readonly<Record<string, string>>,
+    { entrances = 0, flags = [] }: WorkerdOptions = {},
+  ): Promise<Workerd> {
     const directory = mkdtempSync(join(tmpdir(), 'weir-workerd-'))
-    const workerd = new Workerd(directory, isolates)
+    const workerd = new Workerd(directory, isolates + entrances)
     writeFileSync(join(directory, 'worker.js'), code)
-    writeFileSync(join(directory, 'config.capnp'), configOf(directory, isolates, classes))
+    writeFileSync(join(directory, 'config.capnp'), configOf(directory, isolates, classes, { entrances, flags }))
     await workerd.begin()
     return workerd
   }
@@ -68,13 +82,13 @@ export class Workerd {
     this.#process = child
     guard(child, this.#directory)
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (this.log += text.toString()))
-    let left = this.#isolates
+    let left = this.#sockets
     const listening = new Promise<void>((resolve, reject) => {
       child.once('exit', () => reject(new Error(`workerd has ended: ${this.log.slice(-2_000)}`)))
       createInterface(child.stdio[3] as Readable).on('line', (line) => {
         const { event, socket, port } = JSON.parse(line) as { event: string; socket: string; port: number }
         if (event !== 'listen') return
-        this.#ports[Number(socket)] = port
+        this.ports[Number(socket)] = port
         if (--left === 0) resolve()
       })
     })
@@ -83,7 +97,7 @@ export class Workerd {
 
   /** The address of an isolate. */
   url(isolate: number, path: string): string {
-    return `http://127.0.0.1:${this.#ports[isolate]}${path}`
+    return `http://127.0.0.1:${this.ports[isolate]}${path}`
   }
 
   fetch(isolate: number, path: string, init?: RequestInit): Promise<Response> {
@@ -105,23 +119,35 @@ export class Workerd {
   }
 }
 
-function configOf(directory: string, isolates: number, classes: Readonly<Record<string, string>>): string {
+function configOf(
+  directory: string,
+  isolates: number,
+  classes: Readonly<Record<string, string>>,
+  { entrances, flags }: Required<WorkerdOptions>,
+): string {
   const text = JSON.stringify
-  const worker = `modules = [(name = "worker.js", esModule = embed "worker.js")], compatibilityDate = ${text(COMPATIBLE_SINCE)}`
+  const worker = `modules = [(name = "worker.js", esModule = embed "worker.js")], compatibilityDate = ${text(COMPATIBLE_SINCE)}, compatibilityFlags = ${text(flags)}`
   const all = Object.entries(classes)
   const namespaces = all.map(([, name]) => `(className = ${text(name)}, uniqueKey = ${text(name)}, enableSql = true)`)
   const bindings = all.map(
     ([binding, name]) => `(name = ${text(binding)}, durableObjectNamespace = (className = ${text(name)}, serviceName = "objects"))`,
   )
   const ids = Array.from({ length: isolates }, (_, isolate) => isolate)
+  const sockets = Array.from({ length: isolates + entrances }, (_, place) => {
+    const isEntrance = place >= isolates
+    const http = isEntrance ? `injectRequestHeaders = [(name = "x-entrance", value = "${place}")]` : ''
+    return `(name = "${place}", address = "127.0.0.1:0", http = (${http}), service = "isolate ${isEntrance ? 0 : place}")`
+  })
+  // An isolate connects only to this machine: the cases of the adapter contract send requests to their own Worker.
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
+    (name = "machine", network = (allow = ["private"])),
     (name = "disk", disk = (path = ${text(directory)}, writable = true)),
     (name = "objects", worker = (${worker}, durableObjectNamespaces = [${namespaces.join(', ')}], durableObjectStorage = (localDisk = "disk"), bindings = [${bindings.join(', ')}])),
-    ${ids.map((id) => `(name = "isolate ${id}", worker = (${worker}, bindings = [${bindings.join(', ')}])),`).join('\n    ')}
+    ${ids.map((id) => `(name = "isolate ${id}", worker = (${worker}, globalOutbound = "machine", bindings = [${bindings.join(', ')}])),`).join('\n    ')}
   ],
-  sockets = [${ids.map((id) => `(name = "${id}", address = "127.0.0.1:0", http = (), service = "isolate ${id}")`).join(', ')}]
+  sockets = [${sockets.join(', ')}]
 );
 `
 }

@@ -1,4 +1,4 @@
-export { checkAddress, foundAddress, lastForwarded } from './address.ts'
+export { foundAddress, lastForwarded, withoutAddress } from './address.ts'
 export { Ending } from './ending.ts'
 export { Exchange, type Framework, throttled } from './exchange.ts'
 export { addressBy, type Platform, platformOf, socketOf } from './platform.ts'

@@ -24,10 +24,21 @@ export function lastForwarded(proxies: number): (listed: string) => string {
   }
 }
 
-/** Throws unless the option is undefined or a function that finds an address. `factory` is the adapter's `forwardedAddress`. */
-export function checkAddress(address: unknown, factory: unknown, of: string): void {
+/**
+ * Separates the adapter's own option `address` from the others. `factory` is the adapter's `forwardedAddress`.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` if it is no function that finds an address
+ */
+export function withoutAddress<Find, Input extends object>(
+  options: Input & { readonly address?: Find },
+  factory: unknown,
+  of: string,
+): { address: Find | undefined; input: Input } {
+  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
+  const { address, ...input } = options
   if (address !== undefined && (typeof address !== 'function' || address === factory))
     throw invalidOption('address', address, `forwardedAddress(1) for one proxy, or a function of ${of}`)
+  return { address, input: input as unknown as Input }
 }
 
 /** Returns an address that an option found. Throws for a promise and for other values. */

@@ -85,3 +85,11 @@ export class Ending extends EventEmitter {
 export function isSwitch(response: Response | undefined): boolean {
   return response === undefined || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
 }
+
+/** Whether the platform reports clients that leave before their response. Workers do so only with a flag. */
+export function reportsClients(): boolean {
+  const { Cloudflare } = globalThis as {
+    readonly Cloudflare?: { readonly compatibilityFlags?: { readonly enable_request_signal?: boolean } }
+  }
+  return Cloudflare?.compatibilityFlags?.enable_request_signal !== false
+}

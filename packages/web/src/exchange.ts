@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Decision } from '@weir/core'
-import { type Guard, handlerStarts, isListField, type Rejection, type SetHeader } from '@weir/core/adapter'
-import { Ending, isSwitch } from './ending.ts'
+import { type Decision, WeirError } from '@weir/core'
+import { type Guard, handlerStarts, isListField, keepRequest, type Rejection, type SetHeader } from '@weir/core/adapter'
+import { Ending, isSwitch, reportsClients } from './ending.ts'
 
 /** Limit fields that throttlers have written for a request. */
 export type Fields = Record<string, string>
@@ -51,6 +51,9 @@ export interface Framework<Args extends readonly unknown[], Name extends string>
   answer(rejection: Rejection<Name>): Response
 }
 
+const FLAG =
+  'Slots of clients that leave stay in use until they expire. Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc.'
+
 /** Throttles a request: checks it, calls `next` if it is allowed, and returns the response with the limit fields. */
 export async function throttled<Req, Args extends readonly unknown[], Name extends string>(
   guard: Guard<Req, Args, Name>,
@@ -71,8 +74,13 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     guard.watch(decision, outgoing as ServerResponse, framework.args)
     const ended = handlerStarts(outgoing as ServerResponse)
     if (ended === null) return withoutClient(outgoing)
+    if (outgoing instanceof Ending && outgoing.awaited && !reportsClients())
+      guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
     try {
-      const response = await next()
+      const running = next()
+      // Workers end a handler whose client leaves. Its slot would stay in use.
+      if (ended !== undefined && running instanceof Promise) keepRequest(running)
+      const response = await running
       framework.responded?.(response)
       return finish(guard, exchange, response, outermost)
     } catch (error) {

@@ -8,7 +8,7 @@ import {
   ThrottledError,
   type ThrottleInput,
 } from '@weir/core/adapter'
-import { checkAddress, foundAddress, lastForwarded } from './address.ts'
+import { foundAddress, lastForwarded, withoutAddress } from './address.ts'
 import { checked, Exchange, type Framework, rejected, throttled, withFields, withoutClient } from './exchange.ts'
 import { addressBy, type Platform, platformOf } from './platform.ts'
 import { webReader } from './reader.ts'
@@ -120,7 +120,11 @@ export function throttle<const Name extends string = string, const Plan extends 
   options: ThrottleOptions<Name, Plan>,
 ): Limit<PlannedName<Name, Plan>> {
   type Planned = PlannedName<Name, Plan>
-  const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
+  const { address, input } = withoutAddress<AddressOf, ThrottleInput<Request, WebArgs, Planned>>(
+    options as unknown as ThrottleOptions<Planned>,
+    forwardedAddress,
+    'the request',
+  )
   const ip = (request: Request) => {
     const { platform = {}, rest = [] } = exchanges.get(request) ?? {}
     return address === undefined ? addressBy(platform, request) : foundAddress(address(request, ...(rest as never[])), 'context.ip')
@@ -223,14 +227,4 @@ export class WebThrottledError<Name extends string> extends ThrottledError<Name>
   getResponse(): Response {
     return new Response(this.message, { status: this.status, headers: this.headers })
   }
-}
-
-/** Separates the adapter's own option from the others. */
-function withoutAddress<Name extends string>(
-  options: ThrottleOptions<Name>,
-): { address: AddressOf | undefined; input: ThrottleInput<Request, WebArgs, Name> } {
-  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
-  const { address, ...input } = options
-  checkAddress(address, forwardedAddress, 'the request')
-  return { address, input: input as ThrottleInput<Request, WebArgs, Name> }
 }

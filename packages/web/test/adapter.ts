@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { getRequestListener } from '@hono/node-server'
-import { type AdapterUnderTest, peekThrice } from '@weir/testing'
-import { forwardedAddress, type Limit, type ThrottleOptions, throttle } from '../src/index.ts'
+import { type AdapterUnderTest, handlerUnderTest } from '@weir/testing'
+import { forwardedAddress, type ThrottleOptions, throttle } from '../src/index.ts'
 
 /** Arguments of a handler beside the request. */
 type Rest = readonly unknown[]
@@ -33,7 +33,8 @@ export function webAdapter(platform: keyof typeof PLATFORMS): AdapterUnderTest<R
       )
       // They would start with the first request, and warn of their options then.
       for (const { throttler } of limits) throttler.start()
-      const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), application(limits[0], limits.at(-1), work))
+      const atEnd = (request: Request, run: () => void) => void nodes.get(request)?.outgoing.on('finish', run)
+      const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), handlerUnderTest(limits, { work, atEnd }))
       const handle = (request: Request, env: { incoming: IncomingMessage; outgoing: ServerResponse }) => {
         nodes.set(request, env)
         return limited(request, ...PLATFORMS[platform](request))
@@ -85,74 +86,4 @@ function errorHandler(error: unknown): Response {
   const otherwise = (error as Error).name === 'RequestError' ? 400 : 500
   const { status = otherwise, headers = {} } = error as { status?: number; headers?: Record<string, string> }
   return new Response(error instanceof Error ? error.message : 'error', { status, headers })
-}
-
-/** The routes of the contract. */
-function application(first: Limit | undefined, last: Limit | undefined, work: () => Promise<void>): Handler {
-  return async (request) => {
-    const [, route = '', parameter = ''] = new URL(request.url).pathname.split('/')
-    const decision = last?.decision(request)
-    const chargeAtEnd = (units: () => number) => {
-      nodes.get(request)?.outgoing.on('finish', () => {
-        if (decision !== undefined) first?.throttler.charge(decision, units())
-      })
-    }
-    switch (parameter === '' ? `/${route}` : `/${route}/`) {
-      case '/':
-        return new Response('hello')
-      case '/context':
-        return Response.json(
-          decision === undefined ? null : { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name },
-        )
-      case '/users/':
-        return new Response('user')
-      case '/stream':
-        return streamed(['one', 'two', 'three'], () => {
-          decision?.used?.({ tokens: 11 })
-          return 'close'
-        })
-      case '/slow':
-        return streamed(['wait'], () => {
-          decision?.used?.({ tokens: 4 })
-          return 'stay'
-        })
-      case '/status/': {
-        const status = Number(parameter)
-        return new Response([204, 304].includes(status) ? null : 'done', { status })
-      }
-      case '/bytes/':
-        chargeAtEnd(() => Number(parameter))
-        return new Response('x'.repeat(Number(parameter)))
-      case '/busy/': {
-        const began = performance.now()
-        chargeAtEnd(() => performance.now() - began)
-        await new Promise((resolve) => setTimeout(resolve, Number(parameter)))
-        return new Response('done')
-      }
-      case '/work':
-        await work()
-        return new Response('done')
-      case '/peek':
-        return Response.json(await peekThrice(async () => first?.peek(request)))
-      case '/throw':
-        throw Object.assign(new Error('teapot'), { status: 418 })
-      default:
-        return new Response('not found', { status: 404 })
-    }
-  }
-}
-
-/** A response in pieces. `then` is called after the last piece was taken. */
-function streamed(pieces: readonly string[], then: () => 'close' | 'stay'): Response {
-  const left = pieces.map((piece) => new TextEncoder().encode(piece))
-  return new Response(
-    new ReadableStream({
-      pull(controller) {
-        const piece = left.shift()
-        if (piece !== undefined) return controller.enqueue(piece)
-        if (then() === 'close') return controller.close()
-        return new Promise(() => {})
-      },
-    }),
-  )
 }

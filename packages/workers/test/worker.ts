@@ -1,5 +1,5 @@
 // A Worker for the tests, bundled and run in workerd. Everything is made at module level, as in an application.
-import { createThrottler, fixedWindow, throttle, tokenBucket } from '@weir/web'
+import { concurrency, createThrottler, fixedWindow, throttle, tokenBucket } from '@weir/web'
 import { durableObjectStore, WeirHub } from '../src/index.ts'
 
 /** An object that can be ended from outside. */
@@ -23,22 +23,27 @@ interface Env {
 
 const store = durableObjectStore('WEIR')
 const key = (request: Request) => request.headers.get('x-key') ?? 'all'
+/** On a busy machine, requests wait for the store instead of being decided without it. */
+const exact = { failMode: 'closed', storeTimeout: '9s' } as const
 const ok = () => new Response('ok')
 
 const limits = {
   first: throttle({ name: 'first', key, limit: 3, interval: '1h', store }),
   background: throttle({ name: 'background', key, limit: 100, interval: '1h', store }),
   sharded: throttle({ name: 'sharded', key, limit: 100, interval: '1h', store: durableObjectStore('WEIR', { shards: 3 }) }),
-  central: throttle({ name: 'central', key, limit: 20, interval: '1h', coordination: 'central', store }),
-  leased: throttle({ name: 'leased', key, limit: 20, interval: '1h', coordination: 'leased', store }),
+  central: throttle({ name: 'central', key, limit: 20, interval: '1h', coordination: 'central', store, ...exact }),
+  leased: throttle({ name: 'leased', key, limit: 20, interval: '1h', coordination: 'leased', store, ...exact }),
   delayed: throttle({ name: 'delayed', key, algorithm: tokenBucket(), limit: 1, interval: '200ms', delay: '9s', store }),
   closed: throttle({ name: 'closed', key, limit: 20, interval: '1h', failMode: 'closed', store: durableObjectStore('BROKEN') }),
   open: throttle({ name: 'open', key, limit: 20, interval: '1h', failMode: 'open', store: durableObjectStore('BROKEN') }),
+  slots: throttle({ name: 'slots', key, algorithm: concurrency(), limit: 2 }),
   missing: throttle({ name: 'missing', key, limit: 20, interval: '1h', store: durableObjectStore('NONE') }),
 }
 const handlers = new Map(Object.entries(limits).map(([name, limit]) => [name, limit(ok)]))
 const down: string[] = []
 limits.missing.throttler.on('storeDown', ({ cause }) => down.push(String(cause)))
+const warnings: string[] = []
+limits.slots.throttler.on('warning', ({ error }) => warnings.push(error.message))
 const waiting = createThrottler({ policies: [{ name: 'waiting', limit: 3, interval: '500ms', algorithm: fixedWindow() }], store })
 
 export default {
@@ -56,6 +61,7 @@ export default {
     if (action === 'flush' || action === 'block') return Response.json(await limit.throttler.flush({ timeout: '5s' }))
     if (name === 'waiting') return Response.json(await waiting.tryAcquire(key(request), { timeout: '9s' }))
     if (name === 'down') return Response.json(down)
+    if (name === 'warnings') return Response.json(warnings)
     if (name === 'abort') {
       await WEIR.get(WEIR.idFromName('weir 0'))
         ['abort']?.()

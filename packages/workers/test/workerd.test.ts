@@ -95,6 +95,12 @@ describe('three isolates of a Worker with a Durable Object in workerd', () => {
     }, PATIENCE)
   })
 
+  test('a limit with slots warns once if Workers report no clients that leave', async () => {
+    for (let i = 0; i < 4; i++) expect(await statusOf(0, '/slots', 'a')).toBe(200)
+    const flag = expect.stringContaining('Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc')
+    expect(await jsonOf(0, '/warnings')).toEqual([flag])
+  })
+
   test('workerd has cancelled no request as hung, and seen no unhandled rejection', () => {
     expect(workerd.log).not.toMatch(/hung|Uncaught \(in promise\)|different request context/i)
   })

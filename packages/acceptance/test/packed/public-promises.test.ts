@@ -90,6 +90,8 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   /^throttle\.peek of @weir\/(express|koa)$/,
   // Throttles for another adapter, whose promise another case awaits.
   /^throttled of @weir\/web\/adapter$/,
+  // The application of a contract. Its server keeps the process alive.
+  /^handlerUnderTest of @weir\/testing$/,
   // Functions of the user, which options contain.
   /^(AdapterOptions|AddressKey|PolicyOptions|SimulatedNode)\./,
 ]

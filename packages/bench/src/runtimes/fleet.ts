@@ -88,7 +88,7 @@ export async function runFleet(options: FleetOptions): Promise<FleetResult> {
 const until = (moment: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, moment - Date.now()))
 
 /** A process that can be frozen. */
-class FrozenFunction {
+export class FrozenFunction {
   readonly #child: ChildProcess
   readonly #port: number
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -98,7 +98,7 @@ class FrozenFunction {
     this.#port = port
   }
 
-  static async start({ program, ...input }: FleetOptions): Promise<FrozenFunction> {
+  static async start({ program, ...input }: FunctionInput & Pick<FleetOptions, 'program'>): Promise<FrozenFunction> {
     const child = await startProgram('runtimes/function', input satisfies FunctionInput, program)
     const [text] = (await Promise.race([once(child.stdout as NodeJS.ReadableStream, 'data'), ended(child)])) as [Buffer]
     return new FrozenFunction(child, Number(text))

@@ -14,6 +14,8 @@ export interface FunctionInput {
   readonly afterFreeze: 'sync' | 'continue'
   /** Default: the policy's. */
   readonly failMode?: 'closed'
+  /** Milliseconds. Default: the policy's. */
+  readonly storeTimeout?: number
   readonly limit: number
   /** The interval, in milliseconds. */
   readonly interval: number
@@ -33,7 +35,7 @@ export interface FunctionEvents {
   readonly syncFailed: number
 }
 
-const { place, coordination, afterFreeze, failMode, limit, interval } = input<FunctionInput>()
+const { place, coordination, afterFreeze, failMode, storeTimeout, limit, interval } = input<FunctionInput>()
 const storeDown: string[] = []
 let syncFailed = 0
 
@@ -45,6 +47,7 @@ const middleware = throttle({
   coordination,
   store: await storeAt(place),
   ...(failMode !== undefined && { failMode }),
+  ...(storeTimeout !== undefined && { storeTimeout }),
   afterFreeze,
   handler: (_req, res) => res.status(429).json(answer(false)),
 })

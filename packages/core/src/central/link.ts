@@ -44,6 +44,8 @@ export class CentralLink {
   /** Requests that are sent as soon as the store has replied for the first time. */
   #early: Asked[] = []
   readonly #backlog: Backlog<Asked>
+  /** Reports, and requests that were decided without the store, whose effect on the store is still unknown. */
+  readonly #unsettled = new Set<Asked>()
   /** The slice of the backlog that is being sent. */
   #slice: Slice | undefined
   /** A reply of the store is overdue, or a request has failed. */
@@ -169,6 +171,7 @@ export class CentralLink {
     const asked = new Asked([question], Number.POSITIVE_INFINITY, () => {})
     asked.settled = true
     asked.allowed = true
+    this.#unsettled.add(asked)
     return asked
   }
 
@@ -181,6 +184,11 @@ export class CentralLink {
         if (verdicts === undefined) this.decided(asked, false)
       })
     })
+  }
+
+  /** Whether the store has everything that was reported, and the requests that were decided without it. */
+  get settled(): boolean {
+    return this.#unsettled.size === 0 && !this.#backlog.pending
   }
 
   /** The store has answered a sync: it is up, and its time is known. */
@@ -208,7 +216,11 @@ export class CentralLink {
     if (others.length > 0) this.#ask(this.#decider as Decider, this.#join([asked, ...others]), now)
     else if (!this.#open) {
       this.#early.push(asked)
-      if (this.#early.length > MOST_EARLY) this.#flights.end(this.#early.shift() as Asked)
+      if (this.#early.length > MOST_EARLY) {
+        const dropped = this.#early.shift() as Asked
+        this.#unsettled.delete(dropped)
+        this.#flights.end(dropped)
+      }
     } else if (asked.lane >= 0 || asked.looks || this.#flights.begin(asked)) this.#ask(this.#decider as Decider, asked, now)
   }
 
@@ -355,7 +367,9 @@ export class CentralLink {
     if (!this.#waitedForLane(asked)) this.#owes()
     this.#settle(asked)
     // Its answer may still come, and would show the store's decision.
-    if (!asked.over && !this.#closed && asked.joined === undefined) this.#timeouts.add(asked, PATIENCE, this.clock.monotonic())
+    if (asked.over || this.#closed) return
+    this.#unsettled.add(asked)
+    if (asked.joined === undefined) this.#timeouts.add(asked, PATIENCE, this.clock.monotonic())
   }
 
   /**
@@ -385,6 +399,7 @@ export class CentralLink {
   #end(asked: Asked): void {
     const { next } = asked
     asked.over = true
+    this.#unsettled.delete(asked)
     this.#backlog.delete(asked)
     this.#timeouts.remove(asked)
     if (next !== undefined) {
@@ -437,7 +452,10 @@ export class CentralLink {
       return this.#retry(question, asked, lane, unitsOf(allowed, i), unitsOf(others, i))
     })
     // The repeated reports owe the units now.
-    for (const one of members) this.#flights.end(one)
+    for (const one of members) {
+      this.#unsettled.delete(one)
+      this.#flights.end(one)
+    }
   }
 
   /**

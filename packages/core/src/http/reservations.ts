@@ -3,7 +3,7 @@ import { type Costs, isByName, isCosts } from '../decide/costs.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { RequestPolicyOptions } from '../decide/policy.ts'
 import { show } from '../report/errors.ts'
-import { ask, askAll, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
+import { ask, askAll, bounded, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import { type Answering, whenEnded } from '../report/when-ended.ts'
 import type { AdapterSide } from '../throttler/adapter-side.ts'
 import type { AdapterOptions } from './adapter-options.ts'
@@ -49,7 +49,13 @@ export class Reservations<Req, Args extends readonly unknown[], Name extends str
       const own = (request: Req) => (typeof cost === 'function' ? cost(request) : cost)
       const estimated = (request: Req) => {
         const costs = this.#estimate(request)
-        return costs instanceof Promise ? costs.then((known) => known ?? own(request)) : (costs ?? own(request))
+        if (!(costs instanceof Promise)) return costs ?? own(request)
+        const later = costs.then((known) => {
+          const answer = known ?? own(request)
+          return isThenable(answer) ? settle(answer, this.#patience).then(({ value }) => value as number) : answer
+        })
+        bounded.add(later)
+        return later
       }
       return { ...rule, cost: estimated }
     })

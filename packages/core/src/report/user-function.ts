@@ -77,6 +77,9 @@ export function isThenable(answer: unknown): answer is object {
   }
 }
 
+/** Promises with a timeout of their own. `settle` waits for them without another one, which would end at the same time. */
+export const bounded: WeakSet<object> = new WeakSet()
+
 /**
  * Waits for an answer. The returned promise never rejects. It resolves with `NoAnswer` if the answer was a failure or did not come in time.
  * A later answer or rejection is ignored, and does not end the process.
@@ -85,7 +88,8 @@ export function settle(answer: object, { clock, timeout }: Patience): Promise<Se
   return new Promise((resolve) => {
     // A throttler's timers don't keep the process alive. This wait does, because a request depends on the answer.
     const release = clock.hold?.()
-    const timer = clock.setTimeout(() => done(new NoAnswer(`did not answer within ${timeout} ms`)), timeout)
+    const late = () => done(new NoAnswer(`did not answer within ${timeout} ms`))
+    const timer = bounded.has(answer) ? undefined : clock.setTimeout(late, timeout)
     const done = (value: unknown): void => {
       clock.clearTimeout(timer)
       release?.()

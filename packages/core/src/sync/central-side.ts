@@ -8,6 +8,9 @@ import type { Question, StoreConnection, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
 
+/** Milliseconds between two checks whether the store has all reports. */
+const LOOK_AGAIN = 5
+
 /**
  * The policies of one process whose requests the store decides. The code that sends these requests is loaded with the first such
  * policy, so that other applications don't carry it.
@@ -66,6 +69,19 @@ export class CentralSide implements CentralStore {
   open(connection: StoreConnection): void {
     this.#connection = connection
     if (this.link !== undefined) this.#open(this.link, connection)
+  }
+
+  /** Returns whether the store has all reports within `timeout` milliseconds. */
+  async flush(timeout: number): Promise<boolean> {
+    const end = this.#clock.monotonic() + timeout
+    while (this.link !== undefined && !this.link.settled) {
+      const left = end - this.#clock.monotonic()
+      if (left <= 0) return false
+      await new Promise<void>((resolve) => {
+        this.#clock.setTimeout(resolve, Math.min(LOOK_AGAIN, left))
+      })
+    }
+    return true
   }
 
   /** The store has answered a sync. */

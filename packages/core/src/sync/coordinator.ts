@@ -312,9 +312,15 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   async flush(timeout: number): Promise<boolean> {
-    const begun = this.#clock.monotonic()
+    const end = this.#clock.monotonic() + timeout
     await within(this.#clock, timeout, Promise.resolve(this.loading))
-    return this.#loop.flush(timeout - (this.#clock.monotonic() - begun), false)
+    return await this.#flush(end, false)
+  }
+
+  /** Sends everything to the store until `end`. Returns whether the store has it. */
+  async #flush(end: number, closing: boolean): Promise<boolean> {
+    const sent = await this.#loop.flush(end - this.#clock.monotonic(), closing)
+    return (await this.#central.flush(end - this.#clock.monotonic())) && sent
   }
 
   wake(): void {
@@ -335,7 +341,7 @@ class BackgroundCoordinator implements Coordinator {
 
   async leave(throttler: Coordinated, timeout: number): Promise<void> {
     const begun = this.#clock.monotonic()
-    if (this.throttlers.includes(throttler)) await this.#loop.flush(timeout, true)
+    if (this.throttlers.includes(throttler)) await this.#flush(begun + timeout, true)
     this.#leaveBehind(this.#served.find(({ whose }) => whose.deref() === throttler)?.policies ?? [])
     this.#served = this.#others(throttler)
     this.#loop.forget(throttler.meters())

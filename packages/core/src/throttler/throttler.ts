@@ -483,8 +483,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Sends everything that was counted so far to the store, and resolves when the store has it.
    *
    * For platforms that stop a process between two requests, or end it after each one: their last units would reach the other processes
-   * late or never. A process that goes on running sends them by itself. It doesn't wait for refunds, charges and reservations with
-   * coordination `'central'`, which are sent at once or within a second.
+   * late or never. A process that goes on running sends them by itself. It doesn't wait for the use that open reservations have reported,
+   * which is sent within a second.
    *
    * @returns whether the store has everything. False after the timeout, for example if the store is down: then the units are sent later.
    * True without a store

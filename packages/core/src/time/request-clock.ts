@@ -158,3 +158,8 @@ export const workersRuntime: RequestRuntime = {
 export function inWorkers(): boolean {
   return (globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
 }
+
+/** Keeps the running request open until the promise settles, even if its client leaves. Needed in Workers only. */
+export function keepRequest(promise: Promise<unknown>): void {
+  if (inWorkers()) workersRuntime.waitUntil(promise.catch(() => {}))
+}

@@ -124,6 +124,21 @@ test('a settle that never answers counts as failed after callbackTimeout', async
   expect(warnings[0]?.message).toContain('did not answer within 50 ms')
 })
 
+test("if an estimate never answers, the policy's own cost counts, even if that answers later still", async () => {
+  const time = new ManualTime()
+  const cost = () => new Promise<number>((resolve) => time.setTimeout(() => resolve(200), 40))
+  const policies = [{ ...TOKENS, cost }]
+  const { guard, warnings, left } = guardOf({ policies, estimate: () => new Promise(() => {}), clock: time, callbackTimeout: 50 })
+  const decision = guard.check({}, undefined, new PassThrough() as never)
+  for (const wait of [50, 40]) {
+    time.advance(wait)
+    await new Promise(setImmediate)
+  }
+  expect(await decision).toMatchObject({ allowed: true })
+  expect(left('tokens')).toBe(800)
+  expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining('option "estimate" did not answer within 50 ms')])
+})
+
 test.each<[string, () => unknown]>([
   ['throws', () => expect.fail('boom')],
   ['rejects', () => Promise.reject(new Error('boom'))],

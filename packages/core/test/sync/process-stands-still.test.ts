@@ -267,6 +267,34 @@ test('with quota taken ahead, a process that stands still now and then takes onl
   await close()
 })
 
+test('with quota taken ahead, a process decides by the store after a short standstill too', async () => {
+  const { world, store, still, throttler, node, close } = frozenScene()
+  const rule = { limit: 20, interval: INTERVAL, coordination: 'leased' } as const
+  const one = throttler(rule)
+  const other = node(rule)
+  other.start()
+  await world.run(500)
+  const decide = async (at: typeof one) => (await Promise.all([at.checkAsync('a'), world.run(60)]))[0].allowed
+  for (let i = 0; i < 2; i++) {
+    still.freeze()
+    await world.run(2_000)
+    await still.thaw()
+    expect(await decide(one)).toBe(true)
+  }
+  store.announces = false
+  for (let i = 0; i < 18; i++) expect(await decide(other)).toBe(true)
+  store.roundTrip = 310
+  void one.checkAsync('b')
+  await world.settle()
+  still.freeze()
+  await world.run(300)
+  await still.thaw()
+  store.roundTrip = 2
+  // The store has no units left. By its own counts the process would still use some.
+  expect(await decide(one)).toBe(false)
+  await close()
+})
+
 test('a process that did not stand still decides immediately', async () => {
   const { world, throttler, close } = frozenScene()
   const guard = createGuard({ throttler: throttler(), afterFreeze: 'sync' }, nodeReader)

@@ -1,13 +1,18 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
+import { started as startedCentrally } from '../support/central.ts'
 import { type NodeOptions, offer, scene } from '../support/nodes.ts'
 
 const POLICY = { name: 'p', limit: 100, interval: 60_000 }
 
-async function started(options: NodeOptions = {}) {
-  const { world, store, node, close } = scene()
+async function started(options: NodeOptions = {}, policy: PolicyOptions = POLICY) {
+  const it = scene()
+  const { world, store, node, close } = it
+  const one = node(policy, options)
+  if (policy.coordination === 'central') await startedCentrally(it, one)
   store.roundTrip = 4
-  const one = node(POLICY, options).start()
+  one.start()
   await world.run(1_100)
   const total = () => store.total(one.policies[0] as never, 'a', one.clock.now()).taken
   /** Lets time pass until a promise has settled. */
@@ -19,7 +24,7 @@ async function started(options: NodeOptions = {}) {
     while (pending) await world.run(1)
     return promise
   }
-  return { world, store, one, total, settled, close }
+  return { world, store, node, one, total, settled, close }
 }
 
 test('a flush sends the units that would wait for the end of their span', async () => {
@@ -85,6 +90,66 @@ test('a flush resolves with false when the throttler is closed before an answer'
   expect(await flushed).toBe(false)
   expect(world.time - begun).toBeLessThan(1_000)
   await close()
+})
+
+describe("with coordination 'central'", () => {
+  const central = async () => {
+    const it = await started({}, { ...POLICY, coordination: 'central' })
+    const { one, settled } = it
+    const decision = await settled(one.checkAsync('a', { cost: 10 }))
+    expect(decision).toMatchObject({ allowed: true, remaining: 90 })
+    /** The units of the key that the store has counted. */
+    const used = async () => (await settled(one.usage('a')))[0]?.used
+    return { ...it, decision, used }
+  }
+
+  test('a flush waits until the store has refunds and charges', async () => {
+    const { one, store, world, decision, settled, used, close } = await central()
+    store.roundTrip = 40
+    one.refund(decision, 4)
+    one.charge(decision, 1)
+    const begun = world.time
+    expect(await settled(one.flush())).toBe(true)
+    expect(world.time - begun).toBeGreaterThanOrEqual(40)
+    expect(await used()).toBe(7)
+    await close()
+  })
+
+  test('it resolves with false without an answer, and later with true', async () => {
+    const { one, store, world, decision, settled, used, close } = await central()
+    store.health = 'hanging'
+    one.refund(decision, 4)
+    expect(await settled(one.flush({ timeout: 100 }))).toBe(false)
+    store.health = 'up'
+    await world.run(3_000)
+    expect(await settled(one.flush())).toBe(true)
+    expect(await used()).toBe(6)
+    await close()
+  })
+
+  test('it waits for units that were allowed without the store', async () => {
+    const { one, store, settled, used, close } = await central()
+    store.health = 'mute'
+    const flushed = settled(one.checkAsync('a', { cost: 5 })).then((decision) => {
+      expect(decision.allowed).toBe(true)
+      store.health = 'up'
+      return one.flush({ timeout: '5s' })
+    })
+    expect(await settled(flushed)).toBe(true)
+    expect(await used()).toBe(15)
+    await close()
+  })
+
+  test('closing waits for a refund', async () => {
+    const { one, store, decision, settled, node, close } = await central()
+    store.roundTrip = 40
+    one.refund(decision, 4)
+    await settled(one.close())
+    store.roundTrip = 4
+    const other = node({ ...POLICY, coordination: 'central' })
+    expect(await settled(other.checkAsync('a'))).toMatchObject({ remaining: 93 })
+    await close()
+  })
 })
 
 test('without a store, before the start and after the end there is nothing to send', async () => {

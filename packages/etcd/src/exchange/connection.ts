@@ -7,7 +7,9 @@ import {
   closedPart,
   codeNotLoaded,
   type Decider,
+  lifeOf,
   loadCode,
+  SentLife,
   type StoreConnection,
   type StoreNode,
   type SyncReply,
@@ -50,6 +52,7 @@ export class EtcdConnection implements StoreConnection {
   readonly #listener: Listener
   readonly #heartbeat: Heartbeat
   readonly #unreadable: Unreadable
+  readonly #sent = new SentLife()
   #closed = false
   /** Whether a warning about code that could not be loaded was sent. */
   #notLoaded = false
@@ -77,6 +80,7 @@ export class EtcdConnection implements StoreConnection {
     if (this.#closed) throw closedPart('The connection to the store')
     const { clock } = this.#node
     const begun = clock.monotonic()
+    const life = this.#sent.sent(begun, lifeOf(request))
     const { time } = request
     /** The processes' common time. */
     const now = (): number => (time === undefined ? this.link.time.now() : time + clock.monotonic() - begun)
@@ -105,7 +109,7 @@ export class EtcdConnection implements StoreConnection {
         // A process that starts receives the keys near their limits, so those of this sync must be written first.
         if (request.heartbeat.cursor === undefined) await written
         const ahead = time === undefined ? undefined : now() - this.link.time.now()
-        heartbeat = await this.#heartbeat.beat(request.heartbeat, now(), ahead)
+        heartbeat = await this.#heartbeat.beat(request.heartbeat, now(), ahead, life)
         this.#known = true
         answered()
       } else if (answers === 0) {

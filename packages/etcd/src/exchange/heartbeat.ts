@@ -18,10 +18,10 @@ import type { Layout } from '../keys/layout.ts'
 import { readBlock, stateOf } from '../records/blocks.ts'
 
 /**
- * How long a process's own entry stays, in milliseconds. If it is missing earlier, etcd has lost data. Its value contains the time until
- * which the process counts as live.
+ * The least time for which a process's own entry stays, in milliseconds. Entries that end later share more leases, and each lease costs etcd
+ * a write. Their value contains the time until which the process counts as live.
  */
-const REMEMBERED = 600_000
+const REMEMBERED = 60_000
 /** How long processes report their statuses after one of them watched, in milliseconds. */
 const WATCHED_FOR = 10_000
 const RULES_KEPT = 60_000
@@ -53,6 +53,8 @@ export class Heartbeat {
   /** The revision that last wrote this process's entry, 0 for none. */
   #written = 0
   #losses = 0
+  /** When this process's entry expires, on the monotonic clock. */
+  #expiresAt = Number.NEGATIVE_INFINITY
 
   constructor(host: HeartbeatHost) {
     this.#host = host
@@ -61,14 +63,17 @@ export class Heartbeat {
   /**
    * @param now the processes' common time
    * @param ahead how far `now` is ahead of the server's clock, undefined if the process doesn't know
+   * @param life milliseconds for which etcd must remember this process
    */
-  async beat(request: HeartbeatRequest, now: number, ahead: number | undefined): Promise<HeartbeatReply> {
+  async beat(request: HeartbeatRequest, now: number, ahead: number | undefined, life: number): Promise<HeartbeatReply> {
     const { keys, link, expiry, id } = this.#host
     const written = this.#written
+    const kept = Math.max(life, REMEMBERED)
+    const sent = link.clock.monotonic()
     let newest = 0
     const cursor = revisionOf(request.cursor)
     const operations = await expiry.renewing(async () => {
-      const list = await this.#operations(request, cursor, now, ahead)
+      const list = await this.#operations(request, cursor, now, ahead, kept)
       const all = list.map(({ operation }) => operation)
       // Blocks are read only if one has changed.
       const compare = cursor === undefined ? [] : [changedAfter(keys.blocksChanged, cursor)]
@@ -83,8 +88,9 @@ export class Heartbeat {
       return place < 0 ? undefined : partOf(reply, place)
     }
     const before = part('own')?.held[0]?.revision ?? 0
-    // The entry is missing or older than the last write, or etcd itself has an older revision than before.
-    const lost = before < written || reply.revision < newest
+    // The entry is missing too early or older than the last write, or etcd itself has an older revision than before.
+    const lost = (before < written && sent < this.#expiresAt) || reply.revision < newest
+    this.#expiresAt = sent + kept
     this.#written = lost ? reply.revision : Math.max(written, reply.revision)
     if (lost) {
       this.#losses++
@@ -138,6 +144,7 @@ export class Heartbeat {
     cursor: number | undefined,
     now: number,
     ahead: number | undefined,
+    kept: number,
   ): Promise<{ readonly what: What; readonly operation: Operation }[]> {
     const { keys, expiry, id } = this.#host
     const { ttl, status, watch, leases, rules } = request
@@ -148,7 +155,7 @@ export class Heartbeat {
     }
     const off = ahead === undefined ? [] : [Math.abs(ahead) > STEPPED ? ahead : 0]
     add('own', get(keys.node(id)))
-    await write(keys.node(id), [now + ttl, ...off], Math.max(ttl, REMEMBERED))
+    await write(keys.node(id), [now + ttl, ...off], kept)
     add('nodes', range(keys.nodes, SHARE))
     add('blocks', range(keys.blocks, SHARE, cursor))
     if (request.cursor === undefined) add('hot', range(keys.allHot, MOST_HOT))

@@ -19,7 +19,15 @@ export class EtcdError extends Error {
 }
 
 /** A request without a reply: etcd may have received it or not. */
-export class Unreachable extends Error {}
+export class Unreachable extends Error {
+  /** Whether a connection that had been idle ended without a reply. It may have been dead for long, and a new one may be good. */
+  readonly wasIdle: boolean
+
+  constructor(message: string, cause?: Error, wasIdle = false) {
+    super(message, { cause })
+    this.wasIdle = wasIdle
+  }
+}
 
 export interface Answer {
   readonly body: unknown
@@ -44,7 +52,7 @@ export class Endpoint {
     return new Promise((resolve, reject) => {
       const request = this.#request(path, body, token, this.#agent)
       begun((why) => request.destroy(why))
-      request.on('error', (error) => reject(new Unreachable(error.message, { cause: error })))
+      request.on('error', (error) => reject(new Unreachable(error.message, error, request.reusedSocket)))
       request.on('response', (response) => {
         let text = ''
         response.setEncoding('utf8')
@@ -52,7 +60,7 @@ export class Endpoint {
           text += part
           if (text.length > LONGEST_ANSWER) request.destroy(new Error('the answer is too long'))
         })
-        response.on('error', (error) => reject(new Unreachable(error.message, { cause: error })))
+        response.on('error', (error) => reject(new Unreachable(error.message, error)))
         // The connection ended in the middle of a response.
         response.on('close', () => reject(new Unreachable('the connection was closed')))
         response.on('end', () => {
@@ -106,6 +114,11 @@ export class Endpoint {
     })
     request.end(body)
     return stop
+  }
+
+  /** Closes connections without a request. */
+  dropIdle(): void {
+    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
   }
 
   /** Closes all connections. The next request opens a new one. */

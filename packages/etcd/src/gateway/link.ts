@@ -63,7 +63,8 @@ export class Link {
   /** @throws EtcdError if etcd rejects, WeirError or Unreachable if it is down or its reply is invalid */
   async call(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body)
-    for (let tried = 1; ; tried++) {
+    let wasIdle = false
+    for (let tried = 1; ; ) {
       if (this.#closed) throw closedPart('The connection to the store')
       const place = this.#place
       try {
@@ -72,10 +73,17 @@ export class Link {
         return answer
       } catch (error) {
         if (error instanceof EtcdError && error.code !== UNAVAILABLE) throw error
+        // The member may have run the failed request already, so every request must be safe to run twice.
+        if (error instanceof Unreachable && error.wasIdle && !wasIdle) {
+          // Connections may have died while the process was frozen.
+          wasIdle = true
+          this.#endpoint.dropIdle()
+          continue
+        }
         this.#failing = true
         this.#moveOn(place)
-        // The failed member may have run the request already, so every request must be safe to run twice.
         if (!(error instanceof Unreachable) || tried >= this.#endpoints.length) throw error
+        tried++
       }
     }
   }

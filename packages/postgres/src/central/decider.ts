@@ -15,7 +15,7 @@ const MOST_TRIES = 32
 /** The parts of a connection that a decider uses. */
 export interface Asked {
   readonly node: string
-  readonly connection: { readonly ready: boolean; hold(): void; release(): void }
+  readonly connection: { hold(): void; release(): void }
   /** The store's time now, undefined before the first reply. */
   storeTime(): number | undefined
   heard(time: number, since: number): void
@@ -62,7 +62,6 @@ export class PostgresDecider implements Decider {
   }
 
   decide(request: Decide): Promise<readonly Verdict[] | undefined> {
-    if (!this.#asked.connection.ready) return Promise.reject(new Error('PostgreSQL is not connected.'))
     if (this.#queue.length >= MOST_WAITING) return Promise.reject(new Error(`${MOST_WAITING} requests wait for PostgreSQL already.`))
     return new Promise((resolve, reject) => {
       const names = request.questions.map(({ policy, key }) => `${this.#nameOf(policy)}\n${nameOf(escapeText(key))}`)

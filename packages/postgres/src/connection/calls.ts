@@ -1,6 +1,7 @@
 import { statementsIfMissing } from '../schema/schema-sql.ts'
 import type { CheckedOptions } from './options.ts'
 import type { Session } from './session.ts'
+import { codeOf } from './sql-state.ts'
 
 /** Milliseconds between two attempts to create the missing parts of the schema. */
 const CREATE_AGAIN = 1_000
@@ -26,10 +27,18 @@ export class Calls {
     this.#monotonic = monotonic
   }
 
-  /** @returns the text that the function returns, undefined if there is none */
+  /**
+   * Calls a function, and again if a good connection was lost and replaced at once. The functions are idempotent.
+   *
+   * @returns the text that the function returns, undefined if there is none
+   */
   async call(name: 'exchange_1' | 'decide_1', values: unknown[]): Promise<unknown> {
     const parameters = values.map((_, i) => `$${i + 1}`).join()
-    const [row] = await this.query(`SELECT ${this.#options.schema}.${name}(${parameters}) AS reply`, values)
+    const call = (): Promise<readonly unknown[]> => this.query(`SELECT ${this.#options.schema}.${name}(${parameters}) AS reply`, values)
+    const [row] = await call().catch(async (error: unknown) => {
+      if (!(await this.#session.replaced())) throw error
+      return call()
+    })
     return (row as { readonly reply?: unknown } | undefined)?.reply
   }
 
@@ -63,12 +72,6 @@ export class Calls {
     await this.#creating
     return true
   }
-}
-
-/** Returns the SQLSTATE of an error: five characters. Errors of connections have longer codes, and others have none. */
-export function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : ''
 }
 
 /** Returns whether a part of the schema or a permission of the role is missing. */

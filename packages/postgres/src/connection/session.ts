@@ -1,11 +1,19 @@
 import { type Clock, type TimerHandle, WeirError } from '@weir/core'
+import { afterSilence, soon } from '@weir/core/sync'
+import { codeOf } from './sql-state.ts'
 import type { Client, Template } from './template.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
+/** Milliseconds in which a process reads an answer that has arrived. */
+const LATE = 50
+
 /** How many times the patience a query may wait before its connection is replaced. */
 const LONG = 3
+
+/** The beginning of the codes of errors by which the server ends a connection. */
+const ENDED = '57P'
 
 /** Returns every value as the text that the server sent, even if the application has set parsers for its own queries. */
 const TEXTS = { getTypeParser: () => (text: string) => text }
@@ -23,7 +31,7 @@ export interface SessionOptions {
 /** A query without an answer. */
 interface Pending {
   readonly since: number
-  /** False once its timeout was noticed, true one turn of the event loop later: a busy process may not have read the answer yet. */
+  /** False once its timeout was noticed, true a moment later: a process that was busy or frozen may not have read the answer yet. */
   late?: boolean
 }
 
@@ -41,6 +49,11 @@ export class Session {
   #held = 0
   readonly #first: Promise<void>
   #firstDone = false
+  #readyAt = 0
+  /** Resolves once the connection that replaces a lost one is ready, or can't be opened. It never rejects. */
+  #replacement: Promise<void> | undefined
+  /** The last attempt waited for a silent server. */
+  #hung = false
   /** The times at which unanswered queries were sent, on the monotonic clock. */
   #pending: Pending[] = []
   /** Resolves with the end of the last query. */
@@ -59,10 +72,16 @@ export class Session {
     return this.#ready
   }
 
-  /** Waits for the first attempt to connect. Later attempts run in the background. */
+  /** Waits for the first attempt to connect, and for the replacement of a lost connection. Later attempts run in the background. */
   async connected(): Promise<boolean> {
-    if (!this.#ready && !this.#firstDone) await this.#first
+    // Each caller waits for a moment, because the process may be frozen again before the connection is ready.
+    if (!this.#ready) await (this.#firstDone ? this.#replacement && soon(this.#options.clock, this.#replacement) : this.#first)
     return this.#ready
+  }
+
+  /** Waits after a failed query. Returns whether it can be sent again: its connection was lost, and replaced soon. */
+  async replaced(): Promise<boolean> {
+    return !this.#ready && (await this.connected())
   }
 
   /**
@@ -94,6 +113,10 @@ export class Session {
       await before
       if (this.#client !== client) throw this.#away()
       return await run(client)
+    } catch (error) {
+      // The server ends this connection. Its reason was the answer to this query.
+      if (codeOf(error).startsWith(ENDED)) this.#lost(client, error)
+      throw error
     } finally {
       done()
       const place = this.#pending.indexOf(one)
@@ -136,7 +159,7 @@ export class Session {
     if (oldest === undefined || now - oldest.since <= patience) return
     if (oldest.late === undefined) {
       oldest.late = false
-      clock.defer(() => {
+      afterSilence(clock, LATE, () => {
         oldest.late = true
       })
     }
@@ -169,20 +192,17 @@ export class Session {
       return
     }
     this.#client = client
-    const over = (error?: unknown): void => {
-      // The reason for our own end of the connection is more useful than the error that follows.
-      if (this.#client !== client) return
-      if (error instanceof Error) this.lastError = error
-      this.#forget()
-      drop(client)
-      this.#retryLater(RETRY_AFTER)
-    }
+    this.#hung = false
+    const over = (error?: unknown): void => this.#lost(client, error)
     client.on('error', over)
     client.on('end', over)
     client.on('notification', ({ channel, payload }: { readonly channel: string; readonly payload?: string }) =>
       notified?.(channel, payload ?? ''),
     )
-    const watchdog = clock.setTimeout(() => over(new Error(`No connection within ${2 * patience} ms.`)), 2 * patience)
+    const answered = afterSilence(clock, 2 * patience, () => {
+      this.#hung = true
+      over(new Error(`No connection within ${2 * patience} ms.`))
+    })
     try {
       const connecting = client.connect()
       if (this.#held === 0) client.unref?.()
@@ -190,11 +210,14 @@ export class Session {
       // TLS replaces the first socket by another one.
       if (this.#held === 0) client.unref?.()
       await opened?.(client)
-      if (this.#client === client) this.#ready = true
+      if (this.#client === client) {
+        this.#ready = true
+        this.#readyAt = clock.monotonic()
+      }
     } catch (error) {
       over(error)
     } finally {
-      clock.clearTimeout(watchdog)
+      answered()
     }
     if (this.#closed) {
       this.#forget()
@@ -202,8 +225,36 @@ export class Session {
     }
   }
 
+  #lost(client: Client, error?: unknown): void {
+    // The reason for our own end of the connection is more useful than the error that follows.
+    if (this.#client !== client) return
+    if (error instanceof Error) this.lastError = error
+    const wasGood = this.#ready && this.#options.clock.monotonic() - this.#readyAt >= RETRY_AFTER
+    this.#forget()
+    drop(client)
+    if (wasGood && !this.#closed) this.#replacement = this.#replace()
+    else this.#retryLater(RETRY_AFTER)
+  }
+
+  /**
+   * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
+   * end like that, too. But if it fails soon, or in silence, the server is down.
+   */
+  async #replace(): Promise<void> {
+    // Makes `#retryLater` wait for the end of these attempts.
+    await undefined
+    for (let begun = Number.NEGATIVE_INFINITY; !this.#ready && !this.#closed; ) {
+      const now = this.#options.clock.monotonic()
+      if (now - begun < RETRY_AFTER || this.#hung) break
+      begun = now
+      await this.#attempt()
+    }
+    this.#replacement = undefined
+    if (!this.#ready) this.#retryLater(RETRY_AFTER)
+  }
+
   #retryLater(delay: number): void {
-    if (this.#closed || this.#retry !== undefined) return
+    if (this.#closed || this.#replacement !== undefined || this.#retry !== undefined) return
     this.#retry = this.#options.clock.setTimeout(() => {
       this.#retry = undefined
       if (this.#client === undefined && !this.#closed) void this.#attempt()

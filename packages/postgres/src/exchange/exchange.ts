@@ -1,4 +1,12 @@
-import type { BlockChange, HeartbeatReply, SyncEntry, SyncReply, SyncRequest, SyncResult } from '@weir/core/sync'
+import {
+  type BlockChange,
+  type HeartbeatReply,
+  lifeOf,
+  type SyncEntry,
+  type SyncReply,
+  type SyncRequest,
+  type SyncResult,
+} from '@weir/core/sync'
 import { escapeText, nameOf } from '../keys/keys.ts'
 import { asArray, asObject, asRemaining, asText, asTime, asWhole, LONGEST_TIME, replyError, understood } from '../reply/check.ts'
 import { isOfData } from '../reply/of-data.ts'
@@ -39,6 +47,7 @@ export class Exchange {
   readonly #request: SyncRequest
   readonly #context: ExchangeContext
   readonly #begun: number
+  readonly #life: number
   readonly #progressed: () => void
   readonly #results: (SyncResult | undefined)[]
   readonly #blocks: (number | undefined)[]
@@ -48,6 +57,7 @@ export class Exchange {
   /** @param progressed called at each reply, so that a large sync may take longer than the timeout */
   constructor(request: SyncRequest, context: ExchangeContext, progressed: () => void) {
     this.#request = request
+    this.#life = lifeOf(request)
     this.#context = context
     this.#begun = context.monotonic()
     this.#progressed = progressed
@@ -159,13 +169,13 @@ export class Exchange {
   ): Promise<{ readonly reply: Readonly<Record<string, unknown>>; readonly setBack: number }> {
     const { node, losses, channel, monotonic } = this.#context
     const since = monotonic()
-    const sequence = losses.next()
+    const { sequence, kept, matters } = losses.next(since, this.#life)
     const { time } = this.#request
     const now = time === undefined ? undefined : time + (since - this.#begun)
-    const request = { node, sequence, ...(now !== undefined && { now }), ...(channel !== undefined && { channel }), ...more }
+    const request = { node, sequence, kept, ...(now !== undefined && { now }), ...(channel !== undefined && { channel }), ...more }
     const reply = asObject(JSON.parse(await this.#context.call([JSON.stringify(request), ...columns])))
     const moment = { time: asTime(reply['t']), middle: (since + monotonic()) / 2 }
-    losses.answered(sequence, asWhole(reply['before']), asText(reply['tables']))
+    losses.answered(sequence, asWhole(reply['before']), asText(reply['tables']), matters)
     const before = this.#context.last
     const step = before === undefined ? 0 : moment.time - before.time - (moment.middle - before.middle)
     this.#context.last = moment

@@ -10,10 +10,11 @@ import {
   type SyncReply,
   type SyncRequest,
 } from '@weir/core/sync'
-import { Calls, codeOf, lacks, QUEUE_FULL } from '../connection/calls.ts'
+import { Calls, lacks, QUEUE_FULL } from '../connection/calls.ts'
 import { Listener } from '../connection/listener.ts'
 import type { CheckedOptions } from '../connection/options.ts'
 import { Session, timedOut } from '../connection/session.ts'
+import { codeOf } from '../connection/sql-state.ts'
 import type { Template } from '../connection/template.ts'
 import { replyError } from '../reply/check.ts'
 import { announcementsOf } from './announcements.ts'

@@ -1,13 +1,10 @@
 import { RESET_CELLS } from '@weir/core/sync'
 
-/** Milliseconds for which a silent process is remembered. Removing it only costs a repetition. */
-const NODE_KEPT = 600_000
-
 /**
  * One sync, in one call. It takes all locks in one order, so that syncs of many processes never wait in a circle: `meta`, then windows,
  * cells, buckets and leases, each by policy, key and ordinal. The rows are sent in this order, without duplicates.
  *
- *     request  node, sequence, now (the processes' time or nothing), channel (or nothing), blocks, asks, buckets (cells of each row of
+ *     request  node, sequence, kept (milliseconds until the process may be forgotten), now (the processes' time or nothing), channel (or nothing), blocks, asks, buckets (cells of each row of
  *              b_), leases, beat
  *     p_       policies
  *     x_       cells that are written: of fixed and of sliding windows. x_window: the index of its window in w_, or 0
@@ -59,7 +56,7 @@ BEGIN
   SELECT * INTO m FROM @.meta WHERE id = 1;
   t := CASE WHEN now_given THEN (request->>'now')::float8 ELSE shown + CASE WHEN m.ahead_until > shown THEN m.ahead ELSE 0 END END;
 
-  INSERT INTO @.nodes AS n (node, sequence, expires) VALUES (me, seq, t + ${NODE_KEPT})
+  INSERT INTO @.nodes AS n (node, sequence, expires) VALUES (me, seq, t + (request->>'kept')::float8)
   ON CONFLICT (node) DO UPDATE SET before = n.sequence, sequence = greatest(n.sequence, excluded.sequence), expires = excluded.expires
   RETURNING n.before INTO seq_before;
 

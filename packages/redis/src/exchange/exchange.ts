@@ -14,7 +14,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import { lastCellOf, loadCode, ordinalAt, shapeOf } from '@weir/core/sync'
+import { lastCellOf, lifeOf, loadCode, ordinalAt, shapeOf } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
@@ -83,6 +83,7 @@ export class Exchange {
   readonly #request: SyncRequest
   readonly #context: ExchangeContext
   readonly #progressed: () => void
+  readonly #life: number
   readonly #results: (SyncResult | undefined)[]
   readonly #blocks: (number | undefined)[]
   #heartbeat: HeartbeatReply | undefined
@@ -98,6 +99,7 @@ export class Exchange {
   /** @param progressed - called at each reply, so that a large sync may take longer than the timeout */
   constructor(request: SyncRequest, context: ExchangeContext, begun: number, progressed: () => void) {
     this.#request = request
+    this.#life = lifeOf(request)
     this.#nodesTime = request.time === undefined ? undefined : { time: request.time, middle: begun }
     this.#context = context
     this.#progressed = progressed
@@ -185,7 +187,7 @@ export class Exchange {
       const bucket = this.#context.shards[place] as Shard
       for (const chunk of list) {
         const argumentOf = (common: object): string => chunk.argument({ ...common, channel })
-        const { moment, rest, setBack } = await bucket.call(leaseScript, chunk.keys, argumentOf, this.#nodesTime)
+        const { moment, rest, setBack } = await bucket.call(leaseScript, chunk.keys, argumentOf, this.#life, this.#nodesTime)
         const { places } = chunk
         if (rest.length !== places.length && rest.length !== places.length + 1) throw replyError('too few results')
         this.#answeredBy(bucket, moment)
@@ -214,7 +216,7 @@ export class Exchange {
 
   async #call(bucket: Shard, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const answer = await bucket.call(loaded.get(chunk.kind) as Script, chunk.keys(), argumentOf, this.#nodesTime)
+    const answer = await bucket.call(loaded.get(chunk.kind) as Script, chunk.keys(), argumentOf, this.#life, this.#nodesTime)
     const { moment, rest } = answer
     const { results } = chunk
     if (rest.length !== results && rest.length !== results + 1) throw replyError('too few results')
@@ -298,6 +300,7 @@ export class Exchange {
             leases: wantsNews,
             ...(registry && { status, watch, rules }),
           }),
+        this.#life,
         this.#nodesTime,
       )
       const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, leaseNews, lost] = rest
@@ -375,9 +378,9 @@ export class Exchange {
   }
 
   async #ask(bucket: Shard): Promise<void> {
-    const { moment } = await bucket.call(exchangeScript, [], (common) =>
-      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [], rare: false }),
-    )
+    const argumentOf = (common: object): string =>
+      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [], rare: false })
+    const { moment } = await bucket.call(exchangeScript, [], argumentOf, this.#life)
     this.#answeredBy(bucket, moment)
   }
 }

@@ -1,13 +1,10 @@
 import { type Clock, WeirError } from '@weir/core'
-import { afterSilence } from '@weir/core/sync'
+import { afterSilence, SentLife } from '@weir/core/sync'
 import type { Link } from '../connection/link.ts'
 import { type ShardKeys, sequenceKey } from '../keys/keys.ts'
 import type { Script } from '../scripts/script.ts'
 import { Sequence } from './sequence.ts'
 import { parseArray, parseSequence, parseTime, replyError } from './wire.ts'
-
-/** Milliseconds for which a shard remembers a silent process. Forgetting it only costs a repetition. */
-const SEQUENCE_TTL = 600_000
 
 /** Milliseconds. If two readings of a server's clock differ by more than this, the clock was stepped. */
 const LEAST_STEP = 1_000
@@ -40,6 +37,9 @@ export interface BucketOptions {
   lost(): void
 }
 
+/** Makes a script's argument from the values that all scripts need. */
+type ArgumentOf = (common: object) => string
+
 /** A call without an answer. */
 interface Pending {
   readonly since: number
@@ -56,6 +56,7 @@ export class Shard {
   readonly #sequence = new Sequence()
   readonly #sequenceKey: string
   #last: Moment | undefined
+  readonly #sent = new SentLife()
   /** The times at which unanswered calls were sent, on the monotonic clock. No Set, for the reason in core's `Flights`. */
   #pending: Pending[] = []
 
@@ -68,19 +69,20 @@ export class Shard {
   /**
    * Calls a script, and again if a good connection was lost and replaced at once. The scripts are idempotent.
    *
+   * @param life - as `lifeOf` returns it
    * @param nodesTime - the processes' common time, and the time on this process's monotonic clock at which it applied (`middle`)
    */
-  async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
+  async call(script: Script, keys: readonly string[], argumentOf: ArgumentOf, life: number, nodesTime?: Moment): Promise<Answer> {
     const { link } = this.#options
     try {
-      return await this.#call(script, keys, argumentOf, nodesTime)
+      return await this.#call(script, keys, argumentOf, life, nodesTime)
     } catch (error) {
       if (!(await link.replaced(this.#sequenceKey))) throw error
-      return await this.#call(script, keys, argumentOf, nodesTime)
+      return await this.#call(script, keys, argumentOf, life, nodesTime)
     }
   }
 
-  async #call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
+  async #call(script: Script, keys: readonly string[], argumentOf: ArgumentOf, life: number, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
     const call: Pending = { since: clock.monotonic() }
     this.#rejectWhenSilent(call.since)
@@ -88,7 +90,9 @@ export class Shard {
     try {
       const sequence = this.#sequence.next()
       const now = nodesTime && nodesTime.time + (call.since - nodesTime.middle)
-      const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL, now })
+      const matters = this.#sent.matters(call.since)
+      const sequenceTtl = Math.ceil(this.#sent.sent(call.since, life))
+      const argument = argumentOf({ node: nodeId, sequence, sequenceTtl, now })
       const { log, ends, keep, hot, hand, resets } = this.keys
       const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, hand, resets, ...keys], argument))
       link.heardAt = clock.monotonic()
@@ -96,7 +100,7 @@ export class Shard {
       const [seconds, microseconds, before, ...rest] = reply
       const moment = { time: parseTime(seconds, microseconds), middle }
       if (before === undefined) throw replyError('too short')
-      if (this.#sequence.answered(sequence, parseSequence(before))) this.#options.lost()
+      if (this.#sequence.answered(sequence, parseSequence(before)) && matters) this.#options.lost()
       const step = this.#last === undefined ? 0 : moment.time - this.#last.time - (moment.middle - this.#last.middle)
       this.#last = moment
       // With a common time of the processes, a step has no effect. Small steps are not corrected, because slow networks and drift look the

@@ -1,5 +1,5 @@
 import type { Clock, TimerHandle } from '@weir/core'
-import { soon } from '../connection/soon.ts'
+import { soon } from '@weir/core/sync'
 import type { Client } from './template.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */

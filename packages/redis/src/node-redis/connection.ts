@@ -1,6 +1,5 @@
 import type { Clock, TimerHandle } from '@weir/core'
-import { afterSilence } from '@weir/core/sync'
-import { soon } from '../connection/soon.ts'
+import { afterSilence, soon } from '@weir/core/sync'
 import { type Client, destroy } from './client.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */

@@ -1,5 +1,6 @@
 import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 import { MOST_UNITS } from '../keys/keys.ts'
+import { writeFields } from './former-processes.ts'
 import { FAR } from './prelude.ts'
 
 /** Bytes of one field: enough for the cells that a process sends in two spans, with all four numbers. */
@@ -321,7 +322,13 @@ end
         end
       end
     end
-    call('HSET', unpack(fields))
+    ${writeFields(
+      'unpack(fields)',
+      'mine',
+      `local cells = {}
+          readCells(cells, text, state.origin)
+          return #cells == 0 or cells[#cells - 3] <= state.base`,
+    )}
     local empty = drain > 0 and level / drain * width or 0
     call('PEXPIRE', hash, string.format('%.0f', min(${FAR}, ceil(ttl + empty))))
   end

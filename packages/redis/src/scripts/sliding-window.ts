@@ -1,4 +1,5 @@
 import { MOST_UNITS } from '../keys/keys.ts'
+import { writeFields } from './former-processes.ts'
 
 /** Bytes. A window usually has about 1,000 cells, and 7,936 at most. Three times as many, for their whole lifetime, need less. */
 const LONGEST_LIST = 393_216
@@ -173,7 +174,12 @@ function sliding(policy, label, count, entries, place)
       end
     end
     if net >= hot and units >= 2 and units >= limit / 20 then news = true end
-    call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))`,
+    ${writeFields(
+      "hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own)",
+      'request.node',
+      `local cells = cmsgpack.unpack(text)
+          return (cells[#cells - 2] + 1) * width + ttl <= now`,
+    )}`,
   // Announced once per window. Starting processes receive it for as long as the key may be near its limit without a further mark.
   `    local announcedUntil = tonumber(known[4]) or 0
     if units > 0 and net >= hot and (total < hot or opened) and not (announcedUntil > now + width * span and announcedUntil <= now + 3 * width * span) then

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import {
+  type ClientRequest,
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
@@ -27,6 +28,12 @@ export interface AdapterServer {
   readonly server: Server
   /** The throttlers of the mounted adapters, in order. */
   readonly throttlers: readonly AdapterThrottler[]
+  /**
+   * Opens a request. For runtimes whose client changes paths.
+   *
+   * @default that of `node:http`
+   */
+  readonly request?: (options: RequestOptions) => ClientRequest
   close(): Promise<void>
 }
 
@@ -125,9 +132,11 @@ export class AdapterClient {
   readonly warnings: WeirError[] = []
   readonly port: number
   readonly #server: Server
+  readonly #request: (options: RequestOptions) => ClientRequest
 
-  constructor({ server, throttlers }: AdapterServer) {
+  constructor({ server, throttlers, request = openRequest }: AdapterServer) {
     this.#server = server
+    this.#request = request
     this.port = (server.address() as AddressInfo).port
     this.throttlers = throttlers
     for (const throttler of throttlers) throttler.on('warning', ({ error }) => this.warnings.push(error))
@@ -177,8 +186,8 @@ export class AdapterClient {
   }
 
   /** Opens a request. The caller reads the response, and may abort it. */
-  open(path: string, options: RequestOptions = {}): ReturnType<typeof openRequest> {
-    return openRequest({ host: '127.0.0.1', port: this.port, path, agent: false, ...options })
+  open(path: string, options: RequestOptions = {}): ClientRequest {
+    return this.#request({ host: '127.0.0.1', port: this.port, path, agent: false, ...options })
   }
 }
 

@@ -30,6 +30,8 @@ const AGAIN = 4
 const GIVE_UP = 61_000
 /** If a process has stood still this often since a sync was sent, it would have read the answer. */
 const MOST_FREEZES = 3
+/** A check that comes this many milliseconds late shows that a process that stands still again and again has just done so. */
+const LATE_CHECK = 10
 
 /**
  * Syncs that are under way, and whether the store is silent. A store that hangs fails only at its timeout, which must be long. Until
@@ -148,10 +150,18 @@ export class Flights {
     }
   }
 
-  /** Checks whether an answer is overdue. Returns true if a later turn of the event loop must check again. */
-  listen(now: number, storeDown: boolean): boolean {
+  /**
+   * Checks whether an answer is overdue. Returns true if a later turn of the event loop must check again.
+   *
+   * @param freezes whether the process has stood still lately, perhaps also for moments that are too short to be noticed
+   */
+  listen(now: number, storeDown: boolean, freezes: boolean): boolean {
     if (storeDown || now < this.overdueAt) {
       this.#suspected = false
+      return false
+    }
+    if (freezes && now >= this.overdueAt + LATE_CHECK) {
+      this.thawed(now)
       return false
     }
     if (!this.#suspected) {

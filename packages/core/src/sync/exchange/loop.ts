@@ -319,7 +319,7 @@ export class SyncLoop {
 
   #listen(now: number): void {
     const was = this.silent
-    if (this.#flights.listen(now, this.storeDown)) this.#soon()
+    if (this.#flights.listen(now, this.storeDown, this.freezes.lately(now))) this.#soon()
     if (!this.silent || was) return
     this.#observer.silence(true, now)
     // An answer to this one would end the silence.

@@ -1,5 +1,5 @@
-import type { Clock } from '@weir/core'
-import { afterSilence } from '@weir/core/sync'
+import { afterSilence } from './after-silence.ts'
+import type { Clock } from './clock.ts'
 
 /** Milliseconds for which syncs and decisions wait for the connection that replaces a lost one. Time in which the process is frozen doesn't count. */
 const REPLACED_WITHIN = 200
