@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { SOURCE_CONDITION, sourceEntries } from './workspace.js'
+import { ROOT, SOURCE_CONDITION, sourceEntries } from './workspace.js'
 
 /** The packages that most tests use. They are bundled together, because one imports the other. */
 const BUNDLED = ['@weir/core', '@weir/testing']
@@ -45,7 +45,9 @@ let bundles
  */
 export function bundledSources() {
   const { name: own } = JSON.parse(readFileSync(resolve('package.json'), 'utf8'))
-  const packages = own === '@weir/core' ? [] : BUNDLED.filter((name) => name !== own)
+  // The copy of a package in another folder depends on copies.
+  const unbundled = own === '@weir/core' || !resolve().startsWith(ROOT)
+  const packages = unbundled ? [] : BUNDLED.filter((name) => name !== own)
   const entries = new Map([...sourceEntries()].filter(([name]) => packages.some((one) => name === one || name.startsWith(`${one}/`))))
   const files = [...entries.values()]
   let watches = false
