@@ -14,7 +14,14 @@ export default weirTests({
       // `pnpm test` runs this project beside all others, with the remaining processor time.
       {
         extends: true,
-        test: { name: 'packed', exclude: [ATTACK, CLIENTS], setupFiles: [LOW_PRIORITY], testTimeout: PATIENCE, hookTimeout: PATIENCE },
+        test: {
+          name: 'packed',
+          exclude: [ATTACK, CLIENTS],
+          globalSetup: ['./test/packed/pack-once.ts'],
+          setupFiles: [LOW_PRIORITY],
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
+        },
       },
     ],
   },

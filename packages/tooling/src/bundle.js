@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { SOURCE_CONDITION } from './vitest.js'
+import { SOURCE_CONDITION } from './workspace.js'
 
 /** The `require` that CommonJS modules need within an ECMAScript module. */
 const REQUIRE = `import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)`

@@ -1,8 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, mergeConfig } from 'vitest/config'
-
-/** The private condition in `exports` under which our packages resolve to their sources. */
-export const SOURCE_CONDITION = '@weir/source'
+import { bundledSources } from './bundled-sources.js'
+import { SOURCE_CONDITION } from './workspace.js'
 
 /** @type {(file: string) => string} */
 const own = (file) => fileURLToPath(new URL(file, import.meta.url))
@@ -32,7 +31,7 @@ const seededProperties = {
  */
 export function weirTests(overrides = {}) {
   const base = defineConfig({
-    plugins: [seededProperties],
+    plugins: [seededProperties, bundledSources()],
     resolve: { conditions: [SOURCE_CONDITION] },
     ssr: { resolve: { conditions: [SOURCE_CONDITION] } },
     test: {

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { build } from 'esbuild'
 import { guard } from './guard.ts'
-import { SOURCE_CONDITION } from './vitest.js'
+import { SOURCE_CONDITION } from './workspace.js'
 
 /** A day from which Workers have the modules of Node.js without a flag. */
 const COMPATIBLE_SINCE = '2026-09-01'

@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url'
 /** The top of the repository. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
+/** The private condition in `exports` under which our packages resolve to their sources. */
+export const SOURCE_CONDITION = '@weir/source'
+
 /** @typedef {{ name: string, version: string, private?: boolean, scripts?: Record<string, string>, exports?: unknown, peerDependencies?: Record<string, string>, dependencies?: Record<string, string>, devDependencies?: Record<string, string> }} Manifest */
 /** @typedef {{ directory: string, manifest: Manifest }} Package */
 
@@ -43,7 +46,7 @@ export function sourceEntries() {
   for (const { directory, manifest } of publicPackages()) {
     const targets = /** @type {Record<string, string | Record<string, string>>} */ (manifest.exports)
     for (const [path, target] of Object.entries(targets)) {
-      const source = typeof target === 'object' ? target['@weir/source'] : undefined
+      const source = typeof target === 'object' ? target[SOURCE_CONDITION] : undefined
       if (source !== undefined) found.set(`${manifest.name}${path.slice(1)}`, join(directory, source))
     }
   }

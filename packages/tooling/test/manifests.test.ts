@@ -3,8 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { describe, expect, it, test } from 'vitest'
 import pnpmfile from '../src/pnpmfile.cjs'
-import { SOURCE_CONDITION } from '../src/vitest.js'
-import { publicPackages, workspacePackages } from '../src/workspace.js'
+import { publicPackages, SOURCE_CONDITION, workspacePackages } from '../src/workspace.js'
 
 /** Modules that every application of NestJS imports itself. */
 const FRAMEWORK = /^@nestjs\/|^rxjs$/

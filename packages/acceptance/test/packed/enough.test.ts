@@ -1,21 +1,20 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Packed, packPublicPackages } from '@weir/tooling/pack'
+import type { Packed } from '@weir/tooling/pack'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { mustRun, pnpm } from '@weir/tooling/run'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 
 const scratch = mkdtempSync(join(tmpdir(), 'weir-enough-'))
 const env = { ...process.env, NODE_ENV: 'development', CI: 'true', YARN_ENABLE_TELEMETRY: '0', YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' }
-let packed: readonly Packed[]
+const packed = inject('packed')
 let redis: RedisServer
 /** The path of yarn. */
 let yarn: Promise<string> | undefined
 
 beforeAll(async () => {
   redis = await RedisServer.start()
-  packed = await packPublicPackages(join(scratch, 'tarballs'))
 })
 afterAll(async () => {
   await redis?.stop()

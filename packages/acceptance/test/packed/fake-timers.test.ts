@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packPublicPackages } from '@weir/tooling/pack'
 import { mustRun, pnpm, run as runProgram } from '@weir/tooling/run'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { CELLS } from './decided-in-time.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'weir-fake-timers-'))
@@ -20,8 +19,7 @@ function block(info: string): string {
 }
 
 beforeAll(async () => {
-  const packed = await packPublicPackages(join(directory, 'tarballs'))
-  const tarball = (name: string) => `file:${packed.find(({ manifest }) => manifest.name === name)?.tarball}`
+  const tarball = (name: string) => `file:${inject('packed').find(({ manifest }) => manifest.name === name)?.tarball}`
   writeFileSync(
     join(directory, 'package.json'),
     JSON.stringify({

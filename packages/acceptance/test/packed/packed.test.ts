@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { basename, join, posix } from 'node:path'
 import { errorPages } from '@weir/tooling/error-pages'
 import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
-import { type Packed, packPublicPackages } from '@weir/tooling/pack'
+import type { Packed } from '@weir/tooling/pack'
 import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { mustRun, run } from '@weir/tooling/run'
 import { RUNTIMES } from '@weir/tooling/runtimes'
 import { publicPackages, ROOT } from '@weir/tooling/workspace'
 import { build, type Plugin } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type Counts, runOn } from './on-runtimes.ts'
 import { compile, entriesProgram, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
 
@@ -18,7 +18,7 @@ const names = publicPackages().map(({ manifest }) => manifest.name)
 /** The first entry of each package. */
 const entries = publicPackages().map(({ manifest: { name, exports } }) => posix.join(name, Object.keys(exports ?? {})[0] as string))
 const scratch = mkdtempSync(join(tmpdir(), 'weir-packed-'))
-let packed: Packed[]
+const packed = inject('packed')
 /** The files that npm would pack. */
 let packedByNpm: readonly { readonly name: string; readonly files: readonly { readonly path: string }[] }[]
 let redis: RedisServer
@@ -33,7 +33,6 @@ beforeAll(async () => {
   redis = await RedisServer.start()
   if (NO_ETCD === undefined) etcd = await EtcdServer.start()
   if (findPostgres() !== undefined) postgres = await PostgresServer.start()
-  packed = await packPublicPackages(join(scratch, 'tarballs'))
   // Copies without dependencies, because npm would first read all of them for half a minute.
   const folders = packed.map(({ directory }) => {
     const copy = join(scratch, 'folders', basename(directory))
