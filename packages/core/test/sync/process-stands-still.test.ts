@@ -238,61 +238,57 @@ describe.each([
   })
 })
 
-test('with quota taken ahead, a process that stands still now and then takes only the units that it uses', async () => {
-  const { world, still, throttler, node, close } = frozenScene()
-  const rule = { limit: 20, interval: INTERVAL, coordination: 'leased' } as const
-  const one = throttler(rule)
-  const other = node(rule)
-  other.start()
-  await world.run(500)
-  const decide = async (at: typeof one) => (await Promise.all([at.checkAsync('a'), world.run(60)]))[0].allowed
-  for (let i = 0; i < 3; i++) {
-    still.freeze()
-    await world.run(5_000)
-    await still.thaw()
-    expect(await decide(one)).toBe(true)
+describe('with quota taken ahead', () => {
+  /** Two processes with a limit of 20. The first one uses a unit after each of these standstills. */
+  async function leased({ standstills, length }: { readonly standstills: number; readonly length: number }) {
+    const { world, store, still, throttler, node, close } = frozenScene()
+    const rule = { limit: 20, interval: INTERVAL, coordination: 'leased' } as const
+    const one = throttler(rule)
+    const other = node(rule)
+    other.start()
+    await world.run(500)
+    const decide = async (at: typeof one) => (await Promise.all([at.checkAsync('a'), world.run(60)]))[0].allowed
+    for (let i = 0; i < standstills; i++) {
+      still.freeze()
+      await world.run(length)
+      await still.thaw()
+      expect(await decide(one)).toBe(true)
+    }
+    return { world, store, still, one, other, decide, close }
   }
-  still.freeze()
-  let allowed = 0
-  for (let i = 0; i < 20; i++) if (await decide(other)) allowed++
-  expect(allowed).toBe(17)
-  await still.thaw()
-  // The store has the uses of all units, so none is waited for.
-  let rejected = false
-  void one.checkAsync('a').then((decision) => {
-    rejected = !decision.allowed
-  })
-  await world.run(3)
-  expect(rejected).toBe(true)
-  await close()
-})
 
-test('with quota taken ahead, a process decides by the store after a short standstill too', async () => {
-  const { world, store, still, throttler, node, close } = frozenScene()
-  const rule = { limit: 20, interval: INTERVAL, coordination: 'leased' } as const
-  const one = throttler(rule)
-  const other = node(rule)
-  other.start()
-  await world.run(500)
-  const decide = async (at: typeof one) => (await Promise.all([at.checkAsync('a'), world.run(60)]))[0].allowed
-  for (let i = 0; i < 2; i++) {
+  test('a process that stands still now and then takes only the units that it uses', async () => {
+    const { world, still, one, other, decide, close } = await leased({ standstills: 3, length: 5_000 })
     still.freeze()
-    await world.run(2_000)
+    let allowed = 0
+    for (let i = 0; i < 20; i++) if (await decide(other)) allowed++
+    expect(allowed).toBe(17)
     await still.thaw()
-    expect(await decide(one)).toBe(true)
-  }
-  store.announces = false
-  for (let i = 0; i < 18; i++) expect(await decide(other)).toBe(true)
-  store.roundTrip = 310
-  void one.checkAsync('b')
-  await world.settle()
-  still.freeze()
-  await world.run(300)
-  await still.thaw()
-  store.roundTrip = 2
-  // The store has no units left. By its own counts the process would still use some.
-  expect(await decide(one)).toBe(false)
-  await close()
+    // The store has the uses of all units, so none is waited for.
+    let rejected = false
+    void one.checkAsync('a').then((decision) => {
+      rejected = !decision.allowed
+    })
+    await world.run(3)
+    expect(rejected).toBe(true)
+    await close()
+  })
+
+  test('a process decides by the store after a short standstill too', async () => {
+    const { world, store, still, one, other, decide, close } = await leased({ standstills: 2, length: 2_000 })
+    store.announces = false
+    for (let i = 0; i < 18; i++) expect(await decide(other)).toBe(true)
+    store.roundTrip = 310
+    void one.checkAsync('b')
+    await world.settle()
+    still.freeze()
+    await world.run(300)
+    await still.thaw()
+    store.roundTrip = 2
+    // The store has no units left. By its own counts the process would still use some.
+    expect(await decide(one)).toBe(false)
+    await close()
+  })
 })
 
 test('a process that did not stand still decides immediately', async () => {
