@@ -1,5 +1,6 @@
 import { createThrottler } from '@weir/core'
 import type { Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
+import { faultProxy } from '@weir/testing'
 import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import { expect, onTestFinished, test } from 'vitest'
@@ -84,6 +85,23 @@ test('a process that was frozen until the store has forgotten it has lost nothin
   const before = await countOne(node, [FIXED])
   await until(async () => (await here.admin.keys(`${namespace}:*:s:*`)).length === 0, 'the store forgets the process')
   const after = await countOne(node, [FIXED])
+  expect(after.heartbeat?.generation).toBe(before.heartbeat?.generation)
+})
+
+test('counts that never reached the store are not lost data, although the store has forgotten the process meanwhile', async () => {
+  const namespace = freshNamespace()
+  const proxy = await faultProxy({ port: here.server.port })
+  const node = new TestNode(redisStore(`redis://127.0.0.1:${proxy.port}`, { timeout: 1_000, namespace }))
+  onTestFinished(async () => {
+    await node.close()
+    await proxy.close()
+  })
+  const before = await countOne(node, [FIXED])
+  proxy.set({ halfOpen: true })
+  await expect(node.count('k', 1)).rejects.toThrow('did not answer')
+  await until(async () => (await here.admin.keys(`${namespace}:*:s:*`)).length === 0, 'the store forgets the process')
+  proxy.heal()
+  const after = await node.eventually(() => countOne(node, [FIXED]).catch(() => undefined))
   expect(after.heartbeat?.generation).toBe(before.heartbeat?.generation)
 })
 
