@@ -79,6 +79,30 @@ test.each([SLIDING, BUCKET])(
   },
 )
 
+test('of a key with many processes only a part is searched at a time', { timeout: 60_000 }, async () => {
+  const namespace = freshNamespace()
+  const begun = Date.now()
+  const policy = { ...SLIDING, ttl: 30_000 }
+  const add = async (count: number, time: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const node = new TestNode(storeOf(namespace))
+      await countOne(node, [policy], time)
+      await node.close()
+    }
+  }
+  await add(190, begun)
+  const [name = ''] = await here.admin.keys(`${namespace}:*:w:*`)
+  const fields = await here.admin.hlen(name)
+  expect(fields).toBeGreaterThan(190)
+  // Enough to reach the next multiple at which a search begins, and no further one.
+  const added = 32 - (fields % 32)
+  await add(added, begun + 60_000)
+  const removed = fields + added - (await here.admin.hlen(name))
+  // A part may contain all processes that have just been added.
+  expect(removed).toBeGreaterThanOrEqual(16)
+  expect(removed).toBeLessThanOrEqual(64)
+})
+
 test('a process that was frozen until the store has forgotten it has lost nothing', async () => {
   const namespace = freshNamespace()
   const node = processOf(namespace)
