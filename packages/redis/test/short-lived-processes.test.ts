@@ -1,5 +1,6 @@
 import { createThrottler } from '@weir/core'
 import type { Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
+import { faultProxy } from '@weir/testing'
 import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import { expect, onTestFinished, test } from 'vitest'
@@ -78,12 +79,53 @@ test.each([SLIDING, BUCKET])(
   },
 )
 
+test('of a key with many processes only a part is searched at a time', { timeout: 60_000 }, async () => {
+  const namespace = freshNamespace()
+  const begun = Date.now()
+  const policy = { ...SLIDING, ttl: 30_000 }
+  const add = async (count: number, time: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const node = new TestNode(storeOf(namespace))
+      await countOne(node, [policy], time)
+      await node.close()
+    }
+  }
+  await add(190, begun)
+  const [name = ''] = await here.admin.keys(`${namespace}:*:w:*`)
+  const fields = await here.admin.hlen(name)
+  expect(fields).toBeGreaterThan(190)
+  // Enough to reach the next multiple at which a search begins, and no further one.
+  const added = 32 - (fields % 32)
+  await add(added, begun + 60_000)
+  const removed = fields + added - (await here.admin.hlen(name))
+  // A part may contain all processes that have just been added.
+  expect(removed).toBeGreaterThanOrEqual(16)
+  expect(removed).toBeLessThanOrEqual(64)
+})
+
 test('a process that was frozen until the store has forgotten it has lost nothing', async () => {
   const namespace = freshNamespace()
   const node = processOf(namespace)
   const before = await countOne(node, [FIXED])
   await until(async () => (await here.admin.keys(`${namespace}:*:s:*`)).length === 0, 'the store forgets the process')
   const after = await countOne(node, [FIXED])
+  expect(after.heartbeat?.generation).toBe(before.heartbeat?.generation)
+})
+
+test('counts that never reached the store are not lost data, although the store has forgotten the process meanwhile', async () => {
+  const namespace = freshNamespace()
+  const proxy = await faultProxy({ port: here.server.port })
+  const node = new TestNode(redisStore(`redis://127.0.0.1:${proxy.port}`, { timeout: 1_000, namespace }))
+  onTestFinished(async () => {
+    await node.close()
+    await proxy.close()
+  })
+  const before = await countOne(node, [FIXED])
+  proxy.set({ halfOpen: true })
+  await expect(node.count('k', 1)).rejects.toThrow('did not answer')
+  await until(async () => (await here.admin.keys(`${namespace}:*:s:*`)).length === 0, 'the store forgets the process')
+  proxy.heal()
+  const after = await node.eventually(() => countOne(node, [FIXED]).catch(() => undefined))
   expect(after.heartbeat?.generation).toBe(before.heartbeat?.generation)
 })
 

@@ -9,6 +9,7 @@ import { checkVerdicts } from './check-verdicts.ts'
 import { Flights } from './flights.ts'
 import { questionsOf, unitsOf, verdictsOf } from './joined.ts'
 import { corrected } from './late-settlement.ts'
+import { Unsettled } from './unsettled.ts'
 import { UsualTime } from './usual-time.ts'
 import { worthUntil } from './worth.ts'
 
@@ -44,8 +45,7 @@ export class CentralLink {
   /** Requests that are sent as soon as the store has replied for the first time. */
   #early: Asked[] = []
   readonly #backlog: Backlog<Asked>
-  /** Reports, and requests that were decided without the store, whose effect on the store is still unknown. */
-  readonly #unsettled = new Set<Asked>()
+  readonly #unsettled = new Unsettled<Asked>()
   /** The slice of the backlog that is being sent. */
   #slice: Slice | undefined
   /** A reply of the store is overdue, or a request has failed. */
@@ -77,7 +77,7 @@ export class CentralLink {
       sendOthers: (most, slice, now) => {
         if (this.#overdue || !this.#wasAlone) return 0
         this.#slice = slice
-        const told = returned(now, most)
+        const told = this.#unsettled.inPlaceOf([], () => returned(now, most))
         this.#slice = undefined
         if (told < most) this.#wasAlone = false
         return told
@@ -186,9 +186,13 @@ export class CentralLink {
     })
   }
 
-  /** Whether the store has everything that was reported, and the requests that were decided without it. */
-  get settled(): boolean {
-    return this.#unsettled.size === 0 && !this.#backlog.pending
+  /**
+   * Begins a flush. The returned function returns whether the store has everything that was reported so far, and the requests that were
+   * decided without it.
+   */
+  flush(): () => boolean {
+    const settled = this.#unsettled.flush()
+    return () => !this.#backlog.pending && settled()
   }
 
   /** The store has answered a sync: it is up, and its time is known. */
@@ -437,8 +441,10 @@ export class CentralLink {
     }
     // First of all, before another request gets its lane and takes its units.
     const owed = allowed === true && late !== true
-    if (owed) for (const question of questions) this.#tell({ ...question, kind: 'add' }, true)
-    else if (!allowed && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
+    this.#unsettled.inPlaceOf([asked], () => {
+      if (owed) for (const question of questions) this.#tell({ ...question, kind: 'add' }, true)
+      else if (!allowed && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
+    })
     this.#end(asked)
   }
 
@@ -448,9 +454,9 @@ export class CentralLink {
     asked.lane = -1
     const allowed = members.filter((one) => one.allowed === true)
     const others = members.filter((one) => one.allowed !== true)
-    asked.retries = asked.questions.flatMap((question, i) => {
-      return this.#retry(question, asked, lane, unitsOf(allowed, i), unitsOf(others, i))
-    })
+    asked.retries = this.#unsettled.inPlaceOf(members, () =>
+      asked.questions.flatMap((question, i) => this.#retry(question, asked, lane, unitsOf(allowed, i), unitsOf(others, i))),
+    )
     // The repeated reports owe the units now.
     for (const one of members) {
       this.#unsettled.delete(one)

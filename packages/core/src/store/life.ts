@@ -26,11 +26,8 @@ export function lifeOf({ entries, blocks, heartbeat }: Omit<SyncRequest, 'time'>
 export class SentLife {
   /** Until when anything that was sent matters, on the monotonic clock. */
   #until = Number.NEGATIVE_INFINITY
-
-  /** Whether the store must remember the process now. */
-  matters(now: number): boolean {
-    return now < this.#until
-  }
+  /** The same for what the store has acknowledged. During an outage it may forget the process, whatever the process goes on sending. */
+  #acknowledged = Number.NEGATIVE_INFINITY
 
   /**
    * Records a call.
@@ -41,5 +38,18 @@ export class SentLife {
   sent(now: number, life: number): number {
     this.#until = Math.max(this.#until, now + life)
     return Math.min(LONGEST, this.#until - now + LINGER)
+  }
+
+  /**
+   * Records the reply to a call.
+   *
+   * @param sent when the call was sent
+   * @param life as for `sent`
+   * @returns whether the store must have remembered the process at that time
+   */
+  answered(sent: number, life: number): boolean {
+    const matters = sent < this.#acknowledged
+    this.#acknowledged = Math.max(this.#acknowledged, sent + life)
+    return matters
   }
 }

@@ -71,12 +71,15 @@ export class CentralSide implements CentralStore {
     if (this.link !== undefined) this.#open(this.link, connection)
   }
 
-  /** Returns whether the store has all reports within `timeout` milliseconds. */
+  /** Returns whether the store has all reports of this moment within `timeout` milliseconds. */
   async flush(timeout: number): Promise<boolean> {
+    const { link } = this
+    if (link === undefined) return true
     const end = this.#clock.monotonic() + timeout
-    while (this.link !== undefined && !this.link.settled) {
+    for (const settled = link.flush(); !settled(); ) {
       const left = end - this.#clock.monotonic()
-      if (left <= 0) return false
+      // A closed link sends nothing.
+      if (left <= 0 || this.link !== link) return false
       await new Promise<void>((resolve) => {
         this.#clock.setTimeout(resolve, Math.min(LOOK_AGAIN, left))
       })

@@ -140,6 +140,35 @@ describe("with coordination 'central'", () => {
     await close()
   })
 
+  test('it waits only for what is older, so a busy process can flush too', async () => {
+    const { one, store, world, decision, used, settled, close } = await central()
+    store.roundTrip = 40
+    one.refund(decision, 4)
+    let flushed: boolean | undefined
+    void one.flush().then((result) => {
+      flushed = result
+    })
+    let charged = 0
+    for (; charged < 80 && flushed === undefined; charged++) {
+      one.charge(decision, 1)
+      await world.run(1)
+    }
+    expect(flushed).toBe(true)
+    expect(await settled(one.flush())).toBe(true)
+    expect(await used()).toBe(6 + charged)
+    await close()
+  })
+
+  test('a flush that is still waiting when the throttler is closed resolves with false', async () => {
+    const { one, store, world, decision, settled, close } = await central()
+    store.roundTrip = 2_000
+    one.refund(decision, 4)
+    const flushed = settled(one.flush({ timeout: '5s' }))
+    await Promise.all([settled(one.close()), world.run(1)])
+    expect(await flushed).toBe(false)
+    await close()
+  })
+
   test('closing waits for a refund', async () => {
     const { one, store, decision, settled, node, close } = await central()
     store.roundTrip = 40

@@ -169,13 +169,13 @@ export class Exchange {
   ): Promise<{ readonly reply: Readonly<Record<string, unknown>>; readonly setBack: number }> {
     const { node, losses, channel, monotonic } = this.#context
     const since = monotonic()
-    const { sequence, kept, matters } = losses.next(since, this.#life)
+    const { sequence, kept } = losses.next(since, this.#life)
     const { time } = this.#request
     const now = time === undefined ? undefined : time + (since - this.#begun)
     const request = { node, sequence, kept, ...(now !== undefined && { now }), ...(channel !== undefined && { channel }), ...more }
     const reply = asObject(JSON.parse(await this.#context.call([JSON.stringify(request), ...columns])))
     const moment = { time: asTime(reply['t']), middle: (since + monotonic()) / 2 }
-    losses.answered(sequence, asWhole(reply['before']), asText(reply['tables']), matters)
+    losses.answered(sequence, asWhole(reply['before']), asText(reply['tables']), since, this.#life)
     const before = this.#context.last
     const step = before === undefined ? 0 : moment.time - before.time - (moment.middle - before.middle)
     this.#context.last = moment

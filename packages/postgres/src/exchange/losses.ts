@@ -13,14 +13,13 @@ export class Losses {
   readonly #sent = new SentLife()
 
   /**
-   * Returns the number of the next call, how long the database must remember it, and whether it must still remember the last one.
+   * Returns the number of the next call, and how long the database must remember it.
    *
    * @param now on the monotonic clock
    * @param life as `lifeOf` returns it
    */
-  next(now: number, life: number): { readonly sequence: number; readonly kept: number; readonly matters: boolean } {
-    const matters = this.#sent.matters(now)
-    return { sequence: ++this.#last, kept: this.#sent.sent(now, life), matters }
+  next(now: number, life: number): { readonly sequence: number; readonly kept: number } {
+    return { sequence: ++this.#last, kept: this.#sent.sent(now, life) }
   }
 
   /** Changes with each loss. */
@@ -33,9 +32,11 @@ export class Losses {
    *
    * @param before the number that the database remembered before the call, 0 for none
    * @param tables the names of the tables' files
-   * @param matters whether the database must have remembered it
+   * @param sent when the call was sent, on the monotonic clock
+   * @param life as for `next`
    */
-  answered(sequence: number, before: number, tables: string, matters: boolean): void {
+  answered(sequence: number, before: number, tables: string, sent: number, life: number): void {
+    const matters = this.#sent.answered(sent, life)
     // The reply of an older call proves nothing if it arrives late.
     if (sequence < this.#acknowledged) return
     if ((matters && before < this.#acknowledged) || (this.#tables !== undefined && this.#tables !== tables)) this.#count++

@@ -90,7 +90,6 @@ export class Shard {
     try {
       const sequence = this.#sequence.next()
       const now = nodesTime && nodesTime.time + (call.since - nodesTime.middle)
-      const matters = this.#sent.matters(call.since)
       const sequenceTtl = Math.ceil(this.#sent.sent(call.since, life))
       const argument = argumentOf({ node: nodeId, sequence, sequenceTtl, now })
       const { log, ends, keep, hot, hand, resets } = this.keys
@@ -100,7 +99,8 @@ export class Shard {
       const [seconds, microseconds, before, ...rest] = reply
       const moment = { time: parseTime(seconds, microseconds), middle }
       if (before === undefined) throw replyError('too short')
-      if (this.#sequence.answered(sequence, parseSequence(before)) && matters) this.#options.lost()
+      const missing = this.#sequence.answered(sequence, parseSequence(before))
+      if (this.#sent.answered(call.since, life) && missing) this.#options.lost()
       const step = this.#last === undefined ? 0 : moment.time - this.#last.time - (moment.middle - this.#last.middle)
       this.#last = moment
       // With a common time of the processes, a step has no effect. Small steps are not corrected, because slow networks and drift look the

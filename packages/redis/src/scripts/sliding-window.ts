@@ -178,7 +178,7 @@ function sliding(policy, label, count, entries, place)
       "hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own)",
       'request.node',
       `local cells = cmsgpack.unpack(text)
-          return (cells[#cells - 2] + 1) * width + ttl <= now`,
+          return #cells == 0 or (cells[#cells - 2] + 1) * width + ttl <= now`,
     )}`,
   // Announced once per window. Starting processes receive it for as long as the key may be near its limit without a further mark.
   `    local announcedUntil = tonumber(known[4]) or 0
