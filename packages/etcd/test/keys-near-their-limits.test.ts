@@ -42,7 +42,8 @@ describeEtcd('a process that starts receives the keys near their limits', () => 
             answer.on('end', () => outgoing.destroy())
             return
           }
-          outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+          // A request that fails on a connection in use for longer would be sent again.
+          outgoing.writeHead(answer.statusCode ?? 500, { ...answer.headers, connection: 'close' })
           answer.pipe(outgoing)
         })
         upstream.on('error', () => outgoing.destroy())
