@@ -52,7 +52,7 @@ export interface Framework<Args extends readonly unknown[], Name extends string>
 }
 
 const FLAG =
-  'Slots of clients that leave stay in use until they expire. Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc.'
+  'Clients that leave are not reported, so their slots, reservations and places in a queue stay in use. Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc.'
 
 /** Throttles a request: checks it, calls `next` if it is allowed, and returns the response with the limit fields. */
 export async function throttled<Req, Args extends readonly unknown[], Name extends string>(
@@ -74,7 +74,7 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     guard.watch(decision, outgoing as ServerResponse, framework.args)
     const ended = handlerStarts(outgoing as ServerResponse)
     if (ended === null) return withoutClient(outgoing)
-    if (outgoing instanceof Ending && outgoing.awaited && !reportsClients())
+    if (outgoing instanceof Ending && outgoing.listens && !reportsClients())
       guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
     try {
       const running = next()

@@ -43,7 +43,8 @@ const handlers = new Map(Object.entries(limits).map(([name, limit]) => [name, li
 const down: string[] = []
 limits.missing.throttler.on('storeDown', ({ cause }) => down.push(String(cause)))
 const warnings: string[] = []
-limits.slots.throttler.on('warning', ({ error }) => warnings.push(error.message))
+for (const name of ['slots', 'delayed'] as const)
+  limits[name].throttler.on('warning', ({ error }) => warnings.push(`${name}: ${error.message}`))
 const waiting = createThrottler({ policies: [{ name: 'waiting', limit: 3, interval: '500ms', algorithm: fixedWindow() }], store })
 
 export default {
