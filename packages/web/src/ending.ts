@@ -83,8 +83,8 @@ export class Ending extends EventEmitter {
 }
 
 /** Whether a handler gives its connection to another protocol. In Workers the response carries a `webSocket`, in Bun there is none. */
-export function isSwitch(response: Response | undefined): boolean {
-  return response === undefined || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
+export function isSwitch(response: Response | null | undefined): boolean {
+  return !response || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
 }
 
 /** Whether the platform reports clients that leave before their response. Workers do so only with a flag. */

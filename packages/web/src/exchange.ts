@@ -176,8 +176,9 @@ function copyWith(fields: Fields, response: Response): Response {
   for (const name in fields) {
     try {
       target.headers.set(name, fields[name] as string)
-    } catch {
-      // The constructor throws for a response without a valid status, such as Response.error().
+    } catch (error) {
+      // No response is made of Response.error() or of a string. The constructor of `@hono/node-server` would give them status 200.
+      if (!(target.status >= 200)) throw error
       target = new Response(target.body, target)
       target.headers.set(name, fields[name] as string)
     }

@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
 import type { WeirError } from '@weir/core'
 import { ThrottledError } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
@@ -142,6 +146,27 @@ describe('responses', () => {
     expect(await limit(() => response)(get())).toBe(response)
     expect(response.headers.get('ratelimit')).toBeNull()
     expect(warnings).toHaveLength(warned)
+  })
+
+  test('without a valid status stay errors on @hono/node-server, whose Response accepts any status', async () => {
+    // The server prints the errors.
+    vi.spyOn(console, 'error').mockReturnValue()
+    const native = globalThis.Response
+    const limit = throttle(FIVE)
+    const made = [Response.error(), 'text' as never, null as never]
+    const handler = limit(() => made.shift() as Response)
+    const server = createServer(
+      getRequestListener((request) => handler(request), { errorHandler: () => new Response(null, { status: 500 }) }),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const { port } = server.address() as AddressInfo
+      const statuses = [1, 2, 3].map(async () => (await fetch(`http://127.0.0.1:${port}/`)).status)
+      expect(await Promise.all(statuses)).toEqual([500, 500, 500])
+    } finally {
+      server.close()
+      Object.defineProperty(globalThis, 'Response', { value: native })
+    }
   })
 
   test('of a connection that Bun has upgraded are undefined, and end at once', async () => {
