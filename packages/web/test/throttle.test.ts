@@ -436,6 +436,17 @@ test('a request in place of a handler is rejected with the next step', () => {
   expect(wrap).toThrow('limit(handler) for a function, or await limit.rejection(request) for a request')
 })
 
+test.each([[undefined], [null], ['/'], [{}], [{ request: undefined }]])(
+  '%j in place of a request is rejected with the next step',
+  async (given) => {
+    const limit = throttle(ONE)
+    const message = 'the Request that your handler gets, or an object that contains one as "request"'
+    await expect(limit.rejection(given as never)).rejects.toThrow(message)
+    await expect(limit.peek(given as never)).rejects.toThrow(message)
+    expect(() => limit(hello)(given as never)).toThrow(message)
+  },
+)
+
 function throw_(what: unknown): never {
   throw what
 }
