@@ -64,6 +64,8 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
 ): Promise<Response> {
   const outermost = exchange.begin()
   const { outgoing } = exchange
+  // An outer limit has warned then.
+  const waited = isUnreported(outgoing)
   try {
     const checking = checked(guard, request, exchange)
     const decision = checking instanceof Promise ? await checking : checking
@@ -74,8 +76,7 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     guard.watch(decision, outgoing as ServerResponse, framework.args)
     const ended = handlerStarts(outgoing as ServerResponse)
     if (ended === null) return withoutClient(outgoing)
-    if (outgoing instanceof Ending && outgoing.listens && !reportsClients())
-      guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
+    if (!waited && isUnreported(outgoing)) guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
     try {
       const running = next()
       // Workers end a handler whose client leaves. Its slot would stay in use.
@@ -97,6 +98,11 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
   } finally {
     if (outermost) exchange.end()
   }
+}
+
+/** Whether something waits for a client of which the platform does not report that it leaves. */
+function isUnreported(outgoing: ServerResponse | Ending): boolean {
+  return outgoing instanceof Ending && outgoing.listens && !reportsClients()
 }
 
 /** Decides a request, and notes the decision and the limit fields. */
