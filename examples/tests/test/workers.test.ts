@@ -6,11 +6,12 @@ import { expect, it } from 'vitest'
 const example = (file: string): string => fileURLToPath(import.meta.resolve(`@weir/example-workers/${file}`))
 
 it('limits the requests of an address over three isolates in workerd', { timeout: 60_000 }, async () => {
-  const { durable_objects: objects } = JSON.parse(readFileSync(example('wrangler.jsonc'), 'utf8')) as {
+  const { durable_objects: objects, compatibility_flags: flags } = JSON.parse(readFileSync(example('wrangler.jsonc'), 'utf8')) as {
     durable_objects: { bindings: { name: string; class_name: string }[] }
+    compatibility_flags: string[]
   }
   const classes = Object.fromEntries(objects.bindings.map(({ name, class_name }) => [name, class_name]))
-  const workerd = await Workerd.start(await bundleWorker(example('src/index.ts')), 3, classes)
+  const workerd = await Workerd.start(await bundleWorker(example('src/index.ts')), 3, classes, { flags })
   try {
     const send = async (isolate: number): Promise<Response> => {
       const headers = { 'cf-connecting-ip': '203.0.113.7' }

@@ -61,7 +61,8 @@ export function throttle<const Name extends string = string, const Plan extends 
     const exchange = exchangeOf(c)
     const response = await throttled(guard, c, exchange, new HonoFramework<Planned>(c), async () => {
       await next()
-      return c.res
+      // Reading it would make an empty one with status 200, in place of Hono's error for handlers without a response.
+      return c.finalized ? c.res : (undefined as unknown as Response)
     })
     if (c.finalized && response !== c.res) {
       // Without this, Hono would set the headers of the old response again.
@@ -88,7 +89,7 @@ function exchangeOf(c: Context): Exchange {
 /** Ends with the handler, because nothing may read the body of a response to `app.request()`. */
 class EndsAtOnce extends Ending {
   override follow(response: Response): Response {
-    this.statusCode = response.status
+    this.statusCode = response?.status ?? 500
     this.end(true)
     return response
   }

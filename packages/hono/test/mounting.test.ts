@@ -29,6 +29,17 @@ test('a misspelled address is recognized', () => {
   expect(() => throttle(misspelled as typeof ONE)).toThrow('Unknown option "adress". Did you mean "address"?')
 })
 
+test('a handler without a response stays an error, and releases its slot', async () => {
+  const limit = throttle({ key: 'route', limit: 1, clock: ONE.clock, algorithm: concurrency() })
+  const warnings = warningsOf(limit)
+  const app = new Hono()
+  app.onError((error, c) => c.text(error.message, 500))
+  app.use(limit)
+  app.get('/', (() => undefined) as never)
+  expect(await statuses(app, ['/', '/'])).toEqual([500, 500])
+  expect(warnings).toEqual([])
+})
+
 describe('where it stands', () => {
   test('a middleware of a route, a group or a sub-application counts by the whole pattern', async () => {
     const app = new Hono()

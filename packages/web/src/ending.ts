@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events'
 /** Stands for the response of Node.js if a platform has none: it ends with the body of a `Response`, or when the client disconnects. */
 export class Ending extends EventEmitter {
   readonly #request: Request
-  #listens = false
+  /** Whether anything has waited for the end, e.g. a delayed request. */
+  listens = false
   ended = false
   /** Names as in `ServerResponse`. */
   readonly headersSent = false
@@ -17,8 +18,8 @@ export class Ending extends EventEmitter {
 
   override on(event: string, listener: (...args: unknown[]) => void): this {
     // Reading the signal costs time, and most requests need no end.
-    if (!this.#listens) {
-      this.#listens = true
+    if (!this.listens) {
+      this.listens = true
       const { signal } = this.#request
       // Later, so that all listeners that are added together are called.
       if (signal.aborted) queueMicrotask(() => this.end(false))
@@ -82,8 +83,8 @@ export class Ending extends EventEmitter {
 }
 
 /** Whether a handler gives its connection to another protocol. In Workers the response carries a `webSocket`, in Bun there is none. */
-export function isSwitch(response: Response | undefined): boolean {
-  return response === undefined || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
+export function isSwitch(response: Response | null | undefined): boolean {
+  return !response || response.status === 101 || Boolean((response as { webSocket?: unknown }).webSocket)
 }
 
 /** Whether the platform reports clients that leave before their response. Workers do so only with a flag. */

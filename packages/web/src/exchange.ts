@@ -52,7 +52,7 @@ export interface Framework<Args extends readonly unknown[], Name extends string>
 }
 
 const FLAG =
-  'Slots of clients that leave stay in use until they expire. Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc.'
+  'Clients that leave are not reported, so their slots, reservations and places in a queue stay in use. Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc.'
 
 /** Throttles a request: checks it, calls `next` if it is allowed, and returns the response with the limit fields. */
 export async function throttled<Req, Args extends readonly unknown[], Name extends string>(
@@ -64,6 +64,8 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
 ): Promise<Response> {
   const outermost = exchange.begin()
   const { outgoing } = exchange
+  // An outer limit has warned then.
+  const waited = isUnreported(outgoing)
   try {
     const checking = checked(guard, request, exchange)
     const decision = checking instanceof Promise ? await checking : checking
@@ -74,8 +76,7 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     guard.watch(decision, outgoing as ServerResponse, framework.args)
     const ended = handlerStarts(outgoing as ServerResponse)
     if (ended === null) return withoutClient(outgoing)
-    if (outgoing instanceof Ending && outgoing.awaited && !reportsClients())
-      guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
+    if (!waited && isUnreported(outgoing)) guard.side.warn(new WeirError('WEIR_INVALID_OPTION', FLAG), FLAG)
     try {
       const running = next()
       // Workers end a handler whose client leaves. Its slot would stay in use.
@@ -97,6 +98,11 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
   } finally {
     if (outermost) exchange.end()
   }
+}
+
+/** Whether something waits for a client of which the platform does not report that it leaves. */
+function isUnreported(outgoing: ServerResponse | Ending): boolean {
+  return outgoing instanceof Ending && outgoing.listens && !reportsClients()
 }
 
 /** Decides a request, and notes the decision and the limit fields. */
@@ -176,8 +182,9 @@ function copyWith(fields: Fields, response: Response): Response {
   for (const name in fields) {
     try {
       target.headers.set(name, fields[name] as string)
-    } catch {
-      // The constructor throws for a response without a valid status, such as Response.error().
+    } catch (error) {
+      // No response is made of Response.error() or of a string. The constructor of `@hono/node-server` would give them status 200.
+      if (!(target.status >= 200)) throw error
       target = new Response(target.body, target)
       target.headers.set(name, fields[name] as string)
     }

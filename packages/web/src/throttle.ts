@@ -43,7 +43,8 @@ export interface Limit<Name extends string = string> {
     handler: (first: First, ...rest: Rest) => Answer | Promise<Answer>,
   ): (first: First, ...rest: Rest) => Promise<Answer | Response>
   /**
-   * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise never rejects.
+   * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise rejects only if `request` is
+   * none.
    *
    * Nothing that depends on the end of the response works here: `skipFailedRequests`, `skipSuccessfulRequests` and `settle` have no
    * effect, and the slots of `concurrency()` are released at once. Wrap the handler instead.
@@ -53,7 +54,7 @@ export interface Limit<Name extends string = string> {
   rejection(request: RequestOrEvent, ...rest: readonly unknown[]): Promise<Response | undefined>
   /**
    * Resolves with the decision that this limit would make about a request now, without counting it, or with undefined if the request
-   * would pass uncounted. The promise never rejects.
+   * would pass uncounted. The promise rejects only if `request` is none.
    */
   peek(request: RequestOrEvent, ...rest: readonly unknown[]): Promise<Decision<Name> | undefined>
   /** Returns the decision about a request that this limit has counted, or undefined. With `estimate` it is a `Receipt`. */
@@ -84,8 +85,12 @@ function exchangeOf(request: Request, rest: readonly unknown[]): WebExchange {
 
 /** Separates the request from the arguments that a platform or framework passes with it. */
 function split(first: RequestOrEvent, rest: readonly unknown[]): [request: Request, rest: readonly unknown[]] {
+  const given = Object(first) as RequestOrEvent
   // Requests first: the request of a proxy of Next.js also has a member `request`, which throws.
-  return 'headers' in first && 'method' in first ? [first, rest] : [first.request, [first, ...rest]]
+  if ('headers' in given && 'method' in given) return [given, rest]
+  if (typeof given.request !== 'object' || given.request === null)
+    throw invalidOption('request', first, 'the Request that your handler gets, or an object that contains one as "request"')
+  return [given.request, [first, ...rest]]
 }
 
 /**
@@ -162,7 +167,7 @@ export function throttle<const Name extends string = string, const Plan extends 
       })
       return withFields(guard, response, exchange.fields)
     },
-    peek(first: RequestOrEvent, ...more: readonly unknown[]): Promise<Decision<Planned> | undefined> {
+    async peek(first: RequestOrEvent, ...more: readonly unknown[]): Promise<Decision<Planned> | undefined> {
       const [request, rest] = split(first, more)
       exchangeOf(request, rest)
       return guard.peek(request)

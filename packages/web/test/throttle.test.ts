@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
 import type { WeirError } from '@weir/core'
 import { ThrottledError } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
@@ -142,6 +146,27 @@ describe('responses', () => {
     expect(await limit(() => response)(get())).toBe(response)
     expect(response.headers.get('ratelimit')).toBeNull()
     expect(warnings).toHaveLength(warned)
+  })
+
+  test('without a valid status stay errors on @hono/node-server, whose Response accepts any status', async () => {
+    // The server prints the errors.
+    vi.spyOn(console, 'error').mockReturnValue()
+    const native = globalThis.Response
+    const limit = throttle(FIVE)
+    const made = [Response.error(), 'text' as never, null as never]
+    const handler = limit(() => made.shift() as Response)
+    const server = createServer(
+      getRequestListener((request) => handler(request), { errorHandler: () => new Response(null, { status: 500 }) }),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const { port } = server.address() as AddressInfo
+      const statuses = [1, 2, 3].map(async () => (await fetch(`http://127.0.0.1:${port}/`)).status)
+      expect(await Promise.all(statuses)).toEqual([500, 500, 500])
+    } finally {
+      server.close()
+      Object.defineProperty(globalThis, 'Response', { value: native })
+    }
   })
 
   test('of a connection that Bun has upgraded are undefined, and end at once', async () => {
@@ -410,6 +435,17 @@ test('a request in place of a handler is rejected with the next step', () => {
   expect(wrap).toThrow(expect.objectContaining<Partial<WeirError>>({ code: 'WEIR_INVALID_OPTION' }))
   expect(wrap).toThrow('limit(handler) for a function, or await limit.rejection(request) for a request')
 })
+
+test.each([[undefined], [null], ['/'], [{}], [{ request: undefined }]])(
+  '%j in place of a request is rejected with the next step',
+  async (given) => {
+    const limit = throttle(ONE)
+    const message = 'the Request that your handler gets, or an object that contains one as "request"'
+    await expect(limit.rejection(given as never)).rejects.toThrow(message)
+    await expect(limit.peek(given as never)).rejects.toThrow(message)
+    expect(() => limit(hello)(given as never)).toThrow(message)
+  },
+)
 
 function throw_(what: unknown): never {
   throw what

@@ -14,6 +14,8 @@ const SMOKE = new Set([
   'goes on whatever becomes of estimate',
   'never lets in one too many at several nodes where the store decides',
 ])
+/** Those that the contract does not have, e.g. under another title. */
+const missing = new Set(SMOKE)
 const isWhole = process.env['npm_lifecycle_event'] === 'test:workerd'
 
 /** More than the applications of all cases that run at a time. */
@@ -63,6 +65,7 @@ for (const variant of VARIANTS) {
   adapterContract(`@weir/web in workerd ${variant}`, ABILITIES as AdapterUnderTest<Request>, {
     describe,
     test: (title, _run, timeout) => {
+      missing.delete(title)
       if (isWhole || SMOKE.has(title)) inTurn(title, () => runInWorker(titleOf(variant, title)), timeout)
     },
     // The Worker makes the store of a case.
@@ -70,3 +73,8 @@ for (const variant of VARIANTS) {
     without: WITHOUT,
   })
 }
+
+test('every chosen case exists, and a case that the Worker does not have fails', async () => {
+  expect([...missing]).toEqual([])
+  await expect(runInWorker('none')).rejects.toThrow('The Worker has no case "none".')
+})

@@ -137,7 +137,9 @@ export default {
     relay = given.relay
     entrances ??= new Map(given.entrances)
     try {
-      await cases.get(given.title)?.()
+      const run = cases.get(given.title)
+      if (run === undefined) throw new Error(`The Worker has no case "${given.title}".`)
+      await run()
       return new Response('passed')
     } catch (error) {
       return new Response((error as Error).stack, { status: 500 })

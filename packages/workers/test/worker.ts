@@ -40,10 +40,12 @@ const limits = {
   missing: throttle({ name: 'missing', key, limit: 20, interval: '1h', store: durableObjectStore('NONE') }),
 }
 const handlers = new Map(Object.entries(limits).map(([name, limit]) => [name, limit(ok)]))
+handlers.set('slots', limits.slots(limits.background(ok)))
 const down: string[] = []
 limits.missing.throttler.on('storeDown', ({ cause }) => down.push(String(cause)))
 const warnings: string[] = []
-limits.slots.throttler.on('warning', ({ error }) => warnings.push(error.message))
+for (const name of ['slots', 'delayed', 'background'] as const)
+  limits[name].throttler.on('warning', ({ error }) => warnings.push(`${name}: ${error.message}`))
 const waiting = createThrottler({ policies: [{ name: 'waiting', limit: 3, interval: '500ms', algorithm: fixedWindow() }], store })
 
 export default {

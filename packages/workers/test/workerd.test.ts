@@ -95,10 +95,12 @@ describe('three isolates of a Worker with a Durable Object in workerd', () => {
     }, PATIENCE)
   })
 
-  test('a limit with slots warns once if Workers report no clients that leave', async () => {
-    for (let i = 0; i < 4; i++) expect(await statusOf(0, '/slots', 'a')).toBe(200)
-    const flag = expect.stringContaining('Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc')
-    expect(await jsonOf(0, '/warnings')).toEqual([flag])
+  test('only limits with slots or delays warn, once each, if Workers report no clients that leave', async () => {
+    for (let i = 0; i < 4; i++) expect(await statusOf(0, '/slots', 'left')).toBe(200)
+    for (let i = 0; i < 3; i++) expect(await statusOf(0, '/delayed', 'left')).toBe(200)
+    const flag = 'Add "compatibility_flags": ["enable_request_signal"] to wrangler.jsonc'
+    const warnings = ((await jsonOf(0, '/warnings')) as string[]).filter((text) => text.includes(flag))
+    expect(warnings.map((text) => text.split(':')[0]).sort()).toEqual(['delayed', 'slots'])
   })
 
   test('workerd has cancelled no request as hung, and seen no unhandled rejection', () => {
