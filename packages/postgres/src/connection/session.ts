@@ -6,6 +6,9 @@ import type { Client, Template } from './template.ts'
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
+/** Attempts to replace a good connection at once. Calls wait for them, so they fail at once only afterwards. */
+const MOST_REPLACING = 3
+
 /** Milliseconds in which a process reads an answer that has arrived. */
 const LATE = 50
 
@@ -238,12 +241,13 @@ export class Session {
 
   /**
    * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
-   * end like that, too. But if it fails soon, or in silence, the server is down.
+   * end like that, too. But if it fails soon, in silence, or several times, the server is down.
    */
   async #replace(): Promise<void> {
     // Makes `#retryLater` wait for the end of these attempts.
     await undefined
-    for (let begun = Number.NEGATIVE_INFINITY; !this.#ready && !this.#closed; ) {
+    let begun = Number.NEGATIVE_INFINITY
+    for (let left = MOST_REPLACING; left > 0 && !this.#ready && !this.#closed; left--) {
       const now = this.#options.clock.monotonic()
       if (now - begun < RETRY_AFTER || this.#hung) break
       begun = now
