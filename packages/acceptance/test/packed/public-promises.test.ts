@@ -84,6 +84,8 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   /^(Names|Asking|StoreReservations|Exchanging|CountsSynced|Coordinator|StoreExchange|Together|GateAtStore)\./,
   // Parts of the promise of a guard, which another case awaits.
   /^AdapterSide\.(refresh|sendDue) /,
+  // A part of the syncs and decisions of a store, which other cases await.
+  /^soon of @weir\/core\/sync$/,
   // Its contract allows it to stay pending.
   /^Decider\.decide /,
   // The promise of the guard, which another case awaits.
