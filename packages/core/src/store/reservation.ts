@@ -18,7 +18,7 @@ const FIELDS = 5
 /** Takes units of a key by its policy's step, and opens the reservation of the question. */
 export function takeBy(question: Question, state: number[], now: number): Verdict {
   const { policy, units, limit, reservation } = question
-  if (reservation === undefined && now < firstEnd(state)) {
+  if (reservation === undefined && now < untouchedUntil(state, latestOf(question, now))) {
     // Most requests. Their cost must not grow with objects for each open reservation of the key.
     const open = state.splice(0, sizeOf(state))
     const verdict = policy.step.take(state, now, units, limit, policy.parameters)
@@ -71,26 +71,38 @@ function sizeOf([open = 0]: readonly number[]): number {
   return 1 + FIELDS * open
 }
 
-function firstEnd(state: readonly number[]): number {
+/**
+ * The latest time in a state. If a store's clock goes back, steps set later times to `now`, and reservations must follow, or their units would
+ * not be found. The time of cells of the epoch doesn't go back.
+ */
+function latestOf({ policy: { step, parameters } }: Question, now: number): number {
+  return step.width?.(parameters) === undefined ? now : Number.POSITIVE_INFINITY
+}
+
+/** Until when no open reservation is settled. -Infinity if one is later than `latest`. */
+function untouchedUntil(state: readonly number[], latest: number): number {
   let first = Number.POSITIVE_INFINITY
-  for (let i = 2; i < sizeOf(state); i += FIELDS) first = Math.min(first, state[i] as number)
+  for (let i = 2; i < sizeOf(state); i += FIELDS) {
+    if ((state[i + 1] as number) > latest) return Number.NEGATIVE_INFINITY
+    first = Math.min(first, state[i] as number)
+  }
   return first
 }
 
 /** The open reservations of a key. */
-function openOf(state: readonly number[]): readonly Kept[] {
+function openOf(state: readonly number[], latest: number): readonly Kept[] {
   const [count = 0] = state
   const number = (place: number): number => state[place] as number
   const open: Kept[] = []
   for (let i = 1; open.length < count; i += FIELDS) {
-    open.push({ id: number(i), end: number(i + 1), at: number(i + 2), units: number(i + 3), due: number(i + 4) })
+    open.push({ id: number(i), end: number(i + 1), at: Math.min(number(i + 2), latest), units: number(i + 3), due: number(i + 4) })
   }
   return open
 }
 
 /** Removes the open reservations from a state, and settles the ones whose end has passed as of their end, however late that is. */
 function split(question: Question, state: number[], now: number): readonly Kept[] {
-  const open = openOf(state)
+  const open = openOf(state, latestOf(question, now))
   state.splice(0, sizeOf(state))
   const ended = open.filter(({ end }) => now >= end).sort((a, b) => a.end - b.end || a.id - b.id)
   for (const one of ended) count(question, state, one, one.due, one.end)

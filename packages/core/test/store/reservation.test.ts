@@ -181,6 +181,30 @@ test('no unit leaks, however many processes die with open reservations', () => {
   expect(1e9 - remaining).toBe(counted)
 })
 
+test.each(STEP_IDS)('%s: units come back although the clock has gone back since they were taken', (id) => {
+  const step = STEPS[id].by(PARAMETERS[id](START)) as AtomicStep
+  const ask = (kind: Question['kind'], units: number, now: number, reservation?: OpenReservation): Question => ({
+    policy: { id: 'p', step, parameters: PARAMETERS[id](now) },
+    key: 'k',
+    kind,
+    units,
+    limit: LIMIT,
+    at: now,
+    ...(reservation && { reservation }),
+  })
+  const key = new Key()
+  // In the middle of an interval, and long after the start of the warm-up.
+  const now = START + INTERVAL / 2
+  const one: OpenReservation = { id: 1, end: now + 400, units: 2, due: 2 }
+  key.ask(ask('take', 2, now, one), now)
+  // Another process believes that it is earlier.
+  key.ask(ask('take', 1, now - 3), now - 3)
+  const before = (key.ask(ask('take', 0, now - 2), now - 2) as Verdict).remaining
+  key.ask(ask('settle', 0, now - 2, one), now - 2)
+  const after = (key.ask(ask('take', 0, now - 2), now - 2) as Verdict).remaining
+  expect(after - before).toBeGreaterThan(1.9)
+})
+
 test('a key keeps a bounded number of open reservations, and counts further ones without settling them', () => {
   const key = new Key()
   for (let id = 0; id < MOST_OPEN + 5; id++) key.ask(fixed('take', 2, { id, end: START + 10, units: 2, due: 1 }), START)
