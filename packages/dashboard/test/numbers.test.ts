@@ -79,7 +79,8 @@ const ALGORITHMS: readonly (readonly [Algorithm, object?])[] = [
 
 async function countsAsClientsDo(algorithm: Algorithm, options?: object): Promise<void> {
   const { id } = algorithm
-  const { send, view } = await cluster([{ limit: 20, interval: '10h', algorithm, ...options } as PolicyOptions<never>])
+  // With the default failMode, processes decide by share while the store of a busy machine is silent, and may allow less than the limit.
+  const { send, view } = await cluster([{ limit: 20, interval: '10h', algorithm, failMode: 'closed', ...options } as PolicyOptions<never>])
   let counted: { allowed: number; rejected: number } | undefined
   // The page is open during the requests, so that there are rates.
   const viewed = view(
@@ -103,10 +104,8 @@ async function countsAsClientsDo(algorithm: Algorithm, options?: object): Promis
   expect(top?.debt, id).toBeCloseTo(id.includes('bucket') ? allowed - 20 : 0, 0)
   expect(seen.policies[0], id).toMatchObject({ mode: 'enforced', blocked: 0, atLimit: 1, capacity: 20 })
   expect(seen.policies[0]?.busiest[0], id).toBeCloseTo(allowed, 0)
-  // On a busy machine the store may be silent for a moment.
-  const reason = expect.stringMatching(/^(limit|storeDown)$/)
   expect(seen.limited, id).toEqual([
-    expect.objectContaining({ key: 'mallory', mode: 'enforced', reason, lastMinute: rejected, processes: 2 }),
+    expect.objectContaining({ key: 'mallory', mode: 'enforced', reason: 'limit', lastMinute: rejected, processes: 2 }),
   ])
   // Cards and charts have the same rates.
   const sum = (read: (node: View['nodes'][number]) => number) => seen.nodes.reduce((total, node) => total + read(node), 0)

@@ -14,7 +14,7 @@ const SMOKE = new Set([
   'goes on whatever becomes of estimate',
   'never lets in one too many at several nodes where the store decides',
 ])
-/** Those that the contract does not have, e.g. under another title. */
+/** Cases under titles that the contract doesn't have. */
 const missing = new Set(SMOKE)
 const isWhole = process.env['npm_lifecycle_event'] === 'test:workerd'
 
