@@ -72,8 +72,8 @@ function sizeOf([open = 0]: readonly number[]): number {
 }
 
 /**
- * The latest time in a state. If a store's clock goes back, steps set later times to `now`, and reservations must follow, or their units would
- * not be found. The time of cells of the epoch doesn't go back.
+ * The latest time in a state. If a store's clock goes back, steps set later times to `now`, and reservations must follow, or their units
+ * would not be found. The time of cells of the epoch doesn't go back.
  */
 function latestOf({ policy: { step, parameters } }: Question, now: number): number {
   return step.width?.(parameters) === undefined ? now : Number.POSITIVE_INFINITY

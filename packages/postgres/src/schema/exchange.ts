@@ -4,8 +4,8 @@ import { RESET_CELLS } from '@weir/core/sync'
  * One sync, in one call. It takes all locks in one order, so that syncs of many processes never wait in a circle: `meta`, then windows,
  * cells, buckets and leases, each by policy, key and ordinal. The rows are sent in this order, without duplicates.
  *
- *     request  node, sequence, kept (milliseconds until the process may be forgotten), now (the processes' time or nothing), channel (or nothing), blocks, asks, buckets (cells of each row of
- *              b_), leases, beat
+ *     request  node, sequence, kept (milliseconds until the process may be forgotten), now (the processes' time or nothing), channel (or
+ *              nothing), blocks, asks, buckets (cells of each row of b_), leases, beat
  *     p_       policies
  *     x_       cells that are written: of fixed and of sliding windows. x_window: the index of its window in w_, or 0
  *     y_       cells of fixed windows that are only read
